@@ -1,0 +1,1 @@
+"""One vLLM server and one machine, as facts. Imports `store` only."""

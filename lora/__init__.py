@@ -1,0 +1,1 @@
+"""Adapters: datasets, training, the registry, serving. Imports `engine`, `store` and `tuning.statistics`."""

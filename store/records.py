@@ -1,0 +1,161 @@
+"""What the database holds, as frozen dataclasses: one class a table, one field a column.
+
+Times are UTC in ISO 8601 with a trailing `Z`. What could not be read is None, never 0. `raw` holds whatever else is
+worth keeping as a JSON object; it is a dict here and text in the file. `id` is None until the row is written.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+SessionState = Literal["waiting", "running", "paused", "done", "stopped", "failed"]
+ServerState = Literal["starting", "ready", "stopping", "stopped", "failed"]
+LaunchState = Literal["starting", "ready", "done", "failed", "abandoned"]
+RunKind = Literal["warmup", "measured"]
+RunState = Literal["running", "done", "rejected", "failed", "abandoned"]
+EventLevel = Literal["info", "warning", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRecord:
+    """One sweep. `plan_toml` is the plan as it was given; `plan` its parsed form with defaults filled in.
+
+    `candidates` is a list of `{"index", "label", "settings"}`: index 0 is the baseline with empty settings, the others
+    in the order of the grid; candidates added later go to the end and indices never change. `environment` holds
+    versions, driver, GPU and model hash as they were when the session began.
+    """
+
+    name: str
+    state: SessionState
+    plan_toml: str
+    plan: dict[str, Any]
+    candidates: list[dict[str, Any]]
+    seed: int
+    created_at: str
+    environment: dict[str, Any] = field(default_factory=dict)
+    started_at: str | None = None
+    finished_at: str | None = None
+    message: str | None = None  # one line: why it is paused, stopped or failed
+    keeper_pid: int | None = None
+    keeper_start_ticks: int | None = None
+    boot_id: str | None = None
+    raw: dict[str, Any] = field(default_factory=dict)
+    id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ServerRecord:
+    """One vLLM process that we started, by hand (`session_id` None) or for a launch of a sweep.
+
+    `pid`, `start_ticks` (field 22 of /proc/PID/stat) and `boot_id` identify the process; `marker` is the secret-free
+    token that stands in its environment as LLMTUNE_SERVER and so in that of every descendant. `descendants` is a list
+    of `[pid, start_ticks]`. `command` is the argument list, `env` what we added to the environment, redacted.
+    """
+
+    name: str
+    state: ServerState
+    model: str
+    host: str
+    port: int
+    command: list[str]
+    env: dict[str, str]
+    log_path: str
+    marker: str
+    session_id: int | None = None
+    served_name: str | None = None
+    vllm_version: str | None = None
+    pid: int | None = None
+    start_ticks: int | None = None
+    boot_id: str | None = None
+    descendants: list[list[int]] = field(default_factory=list)
+    keeper_pid: int | None = None
+    keeper_start_ticks: int | None = None
+    started_at: str | None = None
+    ready_at: str | None = None
+    stopped_at: str | None = None
+    exit_code: int | None = None
+    failure_class: str | None = None  # a class of `explain`
+    failure: str | None = None  # one line for a person
+    facts: dict[str, Any] = field(default_factory=dict)  # `explain`'s facts
+    raw: dict[str, Any] = field(default_factory=dict)
+    id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchRecord:
+    """One start of one candidate's server within a block. A cell (block, candidate, slot) has a further launch, with
+    a higher `attempt`, when an earlier one broke before all its runs were done. `position` is its place in the block."""
+
+    session_id: int
+    block: int
+    position: int
+    candidate: int
+    slot: int
+    attempt: int
+    state: LaunchState
+    server_id: int | None = None
+    started_at: str | None = None
+    ready_at: str | None = None
+    finished_at: str | None = None
+    failure_class: str | None = None
+    failure: str | None = None
+    raw: dict[str, Any] = field(default_factory=dict)
+    id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """One benchmark run. The metrics are those of the contract, units in their names; `raw` is the result JSON of
+    `vllm bench serve`, whole. `reason` says why a run was rejected or failed."""
+
+    session_id: int
+    launch_id: int
+    block: int
+    candidate: int
+    slot: int
+    workload: str
+    kind: RunKind
+    repeat: int  # 0-based among the warm-ups or the measured runs of its launch
+    seed: int
+    state: RunState
+    reason: str | None = None
+    started_at: str | None = None
+    finished_at: str | None = None
+    metrics: dict[str, float | None] = field(default_factory=dict)
+    raw: dict[str, Any] = field(default_factory=dict)
+    id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SampleRecord:
+    """What one server and the GPUs showed at one moment; counters as they stood, not rates."""
+
+    at: str
+    server_id: int | None = None
+    run_id: int | None = None
+    running: float | None = None
+    waiting: float | None = None
+    kv_perc: float | None = None  # 0 to 100
+    preemptions: float | None = None
+    prompt_tokens: float | None = None
+    generation_tokens: float | None = None
+    prefix_queries: float | None = None
+    prefix_hits: float | None = None
+    gpu_mem_used_gib: float | None = None  # summed over the GPUs the server uses
+    gpu_util_perc: float | None = None  # mean over them
+    gpu_power_w: float | None = None  # summed
+    gpu_energy_j: float | None = None  # summed counter
+    raw: dict[str, Any] = field(default_factory=dict)
+    id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EventRecord:
+    """One line of history: what happened to a session or server, said for a person."""
+
+    at: str
+    level: EventLevel
+    text: str
+    session_id: int | None = None
+    server_id: int | None = None
+    raw: dict[str, Any] = field(default_factory=dict)
+    id: int | None = None

@@ -1,0 +1,1 @@
+"""The command line and the screens. The only room that knows Textual; `tui.chart` alone knows plotext."""
