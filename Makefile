@@ -16,7 +16,7 @@ MODEL := models/smollm2-135m
 BIN := $(VENV)/bin
 VLLM := $(VLLM_VENV)/bin/vllm
 
-PIP_FLAGS := --quiet --disable-pip-version-check --no-input
+PIP_FLAGS := -qq --disable-pip-version-check --no-input
 checksum = $(firstword $(shell cat $(1) | cksum))
 FLAVOUR := $(shell bash scripts/gpu_present.sh && echo cuda || echo cpu)
 VENV_STAMP := $(VENV)/.ready-$(call checksum,pyproject.toml)

@@ -9,7 +9,7 @@ python=$venv/bin/python
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 install() {
-    "$python" -m pip install --quiet --disable-pip-version-check --no-input "$@"
+    "$python" -m pip install -qq --disable-pip-version-check --no-input "$@"
 }
 
 echo "setting up $venv: vLLM for $flavour (minutes, once)"
