@@ -1,0 +1,206 @@
+"""The full-screen program. It owns nothing that matters: servers and sweeps belong to their keepers and outlive it."""
+
+import asyncio
+import signal
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from rich.text import Text
+from textual import on, work
+from textual.app import App, SystemCommand
+from textual.binding import Binding, BindingType
+from textual.reactive import reactive
+from textual.screen import Screen
+
+from engine.text import clean
+from tui.messages import GoingOn, StoreFailed, StoreRead
+from tui.palette import app_commands
+from tui.poller import Poller, StoreView
+
+if TYPE_CHECKING:
+    from tui.screens.base import LlmtuneScreen
+
+DATABASE = "llmtune.db"
+
+MODE_LABELS = {"servers": "Servers", "monitor": "Monitor", "tune": "Tune", "sessions": "Sessions"}
+"""The screens of the number keys, in their order."""
+
+
+def _servers() -> "LlmtuneScreen":
+    from tui.screens.servers import ServersScreen
+
+    return ServersScreen()
+
+
+def _monitor() -> "LlmtuneScreen":
+    from tui.screens.monitor import MonitorScreen
+
+    return MonitorScreen()
+
+
+def _tune() -> "LlmtuneScreen":
+    from tui.screens.tune import TuneScreen
+
+    return TuneScreen()
+
+
+def _sessions() -> "LlmtuneScreen":
+    from tui.screens.sessions import SessionsScreen
+
+    return SessionsScreen()
+
+
+def parting_words(going_on: GoingOn) -> str:
+    """What keeps running after the screen is gone, and how to come back to it; one line for each."""
+    lines = [
+        f"session {s.id} goes on: llmtune attach {s.id}"
+        if s.state == "running"
+        else f"session {s.id} is paused: llmtune resume {s.id}"
+        for s in going_on.sessions
+    ]
+    lines += [
+        f"server {clean(s.name, 60)} goes on at http://{s.host}:{s.port}: llmtune server stop {clean(s.name, 60)}"
+        for s in going_on.servers
+    ]
+    return "\n".join(lines)
+
+
+class LlmtuneApp(App[object]):
+    """The screens on one data directory. `vllm` is the person's `--vllm`, `urls` are foreign servers to watch."""
+
+    TITLE = "llmtune"
+    CSS_PATH = "app.tcss"
+    MODES: ClassVar[dict[str, str | Callable[[], Screen]]] = {  # type: ignore[type-arg]
+        "servers": _servers,
+        "monitor": _monitor,
+        "tune": _tune,
+        "sessions": _sessions,
+    }
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]  # noqa: RUF012  (as Textual declares it)
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (36, "-tall")]  # noqa: RUF012
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *(
+            Binding(str(key), f"go('{mode}')", label, show=False)
+            for key, (mode, label) in enumerate(MODE_LABELS.items(), start=1)
+        ),
+        Binding("question_mark", "help", "help", key_display="?"),
+        Binding("q", "quit", "quit"),
+    ]
+
+    store_version: reactive[int] = reactive(-1)
+    """Changes whenever anyone committed to the database."""
+
+    going_on: reactive[GoingOn] = reactive(GoingOn())
+    """What runs on its own, as of the last reading."""
+
+    def __init__(
+        self,
+        data_dir: Path,
+        vllm: str | None,
+        open_session: int | None = None,
+        urls: tuple[str, ...] = (),
+        now: Callable[[], datetime] = datetime.now,
+    ) -> None:
+        super().__init__()
+        self.data_dir = data_dir
+        self.vllm = vllm
+        self.open_session = open_session
+        self.urls = urls
+        self.now = now
+        self.animation_level = "none"
+        self._may_attach = False  # show a running session once we know of one, unless the person chose a screen
+        self._view: LlmtuneScreen | None = None
+        self._poller = Poller(data_dir / DATABASE, self._fed, self.post_message)
+
+    def on_mount(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, self._end_by_signal, number)
+        self._begin()
+        self.poll_store()
+
+    def on_unmount(self) -> None:
+        self._poller.stop()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.remove_signal_handler(number)
+
+    def _begin(self) -> None:
+        if self.open_session is not None:
+            self.switch_mode("tune")
+        elif self.urls:
+            self.switch_mode("monitor")
+        else:
+            self._may_attach = True
+            self.switch_mode("servers")
+
+    def _end_by_signal(self, number: int) -> None:
+        self.exit(return_code=128 + number)
+
+    # the store
+
+    @work(thread=True, group="poller", description="reads the database")
+    def poll_store(self) -> None:
+        self._poller.run()
+
+    def ask(self) -> None:
+        """Have the present screen fed at once."""
+        self._poller.ask()
+
+    def showing(self, screen: "LlmtuneScreen") -> None:
+        """`screen` is shown now and is to be fed; what lies on top of it (help, a question) is not."""
+        self._view = screen
+        self.ask()
+
+    def _fed(self) -> StoreView | None:
+        return self._view
+
+    @on(StoreRead)
+    def _store_read(self, message: StoreRead) -> None:
+        self.store_version = message.version
+        self.going_on = message.going_on
+        if self._view is None:
+            return
+        self._view.show_store_error(None)
+        if message.view is self._view:
+            self._view.show(message.snapshot)
+        if self._may_attach:
+            self._may_attach = False
+            if any(s.state == "running" for s in self.going_on.sessions):
+                self.action_go("tune")
+
+    @on(StoreFailed)
+    def _store_failed(self, message: StoreFailed) -> None:
+        if self._view is not None:
+            self._view.show_store_error(message.line)
+
+    # keys
+
+    def action_go(self, mode: str) -> None:
+        """Show the screen of a number key."""
+        self._may_attach = False
+        self.switch_mode(mode)
+
+    def action_help(self) -> None:
+        """Keys and numbers of the present screen."""
+        from tui.screens.help import HelpScreen
+
+        if self._view is not None and self.screen is self._view:
+            self.push_screen(HelpScreen(self._view))
+
+    async def action_quit(self) -> None:
+        """Leave; what runs goes on, and the normal screen then says so."""
+        words = parting_words(self.going_on)
+        self.exit(message=Text(words) if words else None)
+
+    def get_system_commands(self, screen: Screen) -> Iterable[SystemCommand]:  # type: ignore[type-arg]
+        own = self._view.commands() if self._view is not None and screen is self._view else ()
+        general = app_commands(MODE_LABELS.items(), self.current_mode, self.action_go, self.action_help, self._leave)
+        for command in (*own, *general):
+            yield SystemCommand(command.title, command.help, cast(Callable[[], None], command.run))
+
+    def _leave(self) -> None:
+        self.run_worker(self.action_quit(), group="leave")

@@ -1,0 +1,79 @@
+"""What every screen has: the header with the number keys, a line for news and errors, the footer; how it is fed."""
+
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from textual import getters
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import Screen
+from textual.widgets import Footer
+
+from tui.app import LlmtuneApp
+from tui.palette import Command
+from tui.widgets.header import Header
+from tui.widgets.status_line import StatusLine
+
+if TYPE_CHECKING:
+    from store.reader import Reader
+
+
+class Number(NamedTuple):
+    """One line of the help: a number as the screen names it, and what it means."""
+
+    name: str
+    meaning: str
+
+
+class LlmtuneScreen(Screen[None]):
+    """A screen of the number keys. A subclass composes its `body` and is fed by two methods.
+
+    `refresh_from_store(reader)` runs on the poller's thread each time the database changed and once a second: it reads,
+    touches no widget, and returns one frozen snapshot. `show(snapshot)` then runs on the UI thread and draws it. Only
+    the screen that is shown is fed; `self.app.ask()` has it fed at once (another row was chosen).
+    """
+
+    app = getters.app(LlmtuneApp)
+
+    LEGEND: ClassVar[tuple[Number, ...]] = ()
+    """Every number that this screen shows, for `?`."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "back", "back", show=False)]
+
+    def compose(self) -> ComposeResult:
+        yield Header()
+        with Vertical(id="body"):
+            yield from self.compose_body()
+        yield StatusLine()
+        yield Footer(show_command_palette=False, compact=True)
+
+    def compose_body(self) -> ComposeResult:
+        """The widgets between header and status line."""
+        yield from ()
+
+    def on_screen_resume(self) -> None:
+        self.app.showing(self)
+
+    def refresh_from_store(self, reader: "Reader") -> Any:
+        """Read what this screen shows (poller's thread)."""
+        return None
+
+    def show(self, snapshot: Any) -> None:
+        """Draw what `refresh_from_store` returned (UI thread)."""
+
+    def commands(self) -> tuple[Command, ...]:
+        """What the palette offers on this screen now. Keep text from outside out of the titles."""
+        return ()
+
+    def say(self, line: str, error: bool = False) -> None:
+        """Show one line above the footer: news for some seconds, an error until the next key that says something."""
+        self.query_one(StatusLine).say(line, error)
+
+    def show_store_error(self, line: str | None) -> None:
+        """Show, or take away with None, the line that says why the database cannot be read."""
+        self.query_one(StatusLine).store_error = line
+
+    def action_back(self) -> None:
+        """Close what lies on top; the bottom screen of a number key stays."""
+        if len(self.app.screen_stack) > 1:
+            self.app.pop_screen()

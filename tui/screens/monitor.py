@@ -1,0 +1,7 @@
+"""Monitor."""
+
+from tui.screens.base import LlmtuneScreen
+
+
+class MonitorScreen(LlmtuneScreen):
+    """Monitor."""

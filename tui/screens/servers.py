@@ -1,0 +1,7 @@
+"""Servers."""
+
+from tui.screens.base import LlmtuneScreen
+
+
+class ServersScreen(LlmtuneScreen):
+    """Servers."""
