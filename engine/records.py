@@ -173,7 +173,9 @@ class BenchRequest:
 class BenchOutcome:
     """`result` is the JSON that `vllm bench serve --save-result` would write. `wall_s` is the whole call as the caller
     saw it, so `wall_s - result["duration"]` is what a run costs beyond its load. Client figures are None where the run
-    went through the command line."""
+    went through the command line. `errors` are the distinct errors of failed requests, one short line each. The load
+    itself runs from `load_started_at` (UTC, None where it is not known) for `result["duration"]` seconds: before it the
+    prompts are made."""
 
     result: dict[str, Any]
     wall_s: float
@@ -182,6 +184,8 @@ class BenchOutcome:
     client_cpu_perc: float | None = None
     client_lag_p99_ms: float | None = None
     via: Literal["process", "command"] = "process"
+    errors: tuple[str, ...] = ()
+    load_started_at: str | None = None
 
 
 class EngineError(Exception):
