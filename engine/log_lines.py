@@ -1,7 +1,7 @@
 """vLLM's log as lines: who said it, how loud, when, from where, what.
 
-Heads by version: up to 0.10.0 `LEVEL MM-DD HH:MM:SS [file.py:NN] text`; 0.10.2 to 0.28 the same after a coloured or plain
-`(Name pid=N) `; from 0.32 on the formatter writes that prefix itself and tracebacks, tqdm and uvicorn have none.
+Heads by version: up to 0.10.0 `LEVEL MM-DD HH:MM:SS [file.py:NN] text`; 0.10.2 to 0.28 the same after a coloured or
+plain `(Name pid=N) `; from 0.32 on the formatter writes that prefix itself and tracebacks, tqdm and uvicorn have none.
 With `--logging-config.formatter json` each line is an object (keys asctime levelname name processName process message).
 """
 
@@ -16,7 +16,7 @@ from engine.text import clean, strip_ansi
 class LogLine:
     """One physical line. `process` is the innermost name ("EngineCore", "Worker_TP0"); `time` has no year and no zone.
 
-    `text` is the message alone, cleaned, its indentation kept; `source` is "file.py:NN". What a line does not say is None.
+    `text` is the message alone, cleaned, its indentation kept; `source` is "file.py:NN". What is not said is None.
     """
 
     process: str | None
@@ -44,8 +44,8 @@ def split_lines(text: str) -> list[LogLine]:
 def parse_line(raw: str) -> LogLine:
     """One line without its `\\n`.
 
-    Multi-line messages of vLLM are joined with `\\r\\n` and repeat the head, so a trailing `\\r` belongs to the line end;
-    an inner one is a progress bar that starts over, of which only the last state counts.
+    Multi-line messages of vLLM are joined with `\\r\\n` and repeat the head, so a trailing `\\r` belongs to the line
+    end; an inner one is a progress bar that starts over, of which only the last state counts.
     """
     line = strip_ansi(raw.rstrip("\r").rpartition("\r")[2])
     if time := _CONTAINER_TIME.match(line):
