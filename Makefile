@@ -54,7 +54,7 @@ $(VLLM_STAMP): | python-ok
 
 $(MODEL_STAMP): | $(VLLM_STAMP)
 	@echo "converting the demo model (once)"
-	@$(VLLM_VENV)/bin/python scripts/prepare_demo_model.py $(MODEL)
+	@TQDM_DISABLE=1 $(VLLM_VENV)/bin/python scripts/prepare_demo_model.py $(MODEL)
 
 setup: $(VENV_STAMP) $(VLLM_STAMP) $(MODEL_STAMP)
 

@@ -1,5 +1,195 @@
-"""The command line."""
+"""The command line: the parser, and what becomes of errors. Each command is a module of `tui.commands`, imported
+when it is called: `llmtune --help` must not pay for libraries it does not use."""
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Protocol
+
+from tui.output import UsageError, complain
+
+DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
 
-def main() -> int:
-    raise NotImplementedError
+class Command(Protocol):
+    def run(self, args: argparse.Namespace) -> int:
+        """Carry the command out; the exit status."""
+
+
+class _Version(argparse.Action):
+    """`--version`, reading the metadata only when it is asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import version
+
+        print(f"llmtune {version('llmtune-vllm')}")
+        parser.exit()
+
+
+def _shared() -> argparse.ArgumentParser:
+    """Options that may stand before or after the command. SUPPRESS keeps the later place from undoing the earlier."""
+    shared = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    shared.add_argument("--data-dir", metavar="DIR", help="where sessions are kept (environment LLMTUNE_DATA_DIR)")
+    shared.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")
+    return shared
+
+
+def _option(*names: str, **keywords: object) -> argparse.ArgumentParser:
+    parent = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    parent.add_argument(*names, **keywords)  # type: ignore[arg-type]
+    return parent
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The whole command line. `module` in the namespace names the module of `tui.commands` that runs it."""
+    shared = _shared()
+    vllm = _option("--vllm", metavar="PATH", help="vLLM's command, Python or environment (environment LLMTUNE_VLLM)")
+    as_json = _option("--json", action="store_true", help="print JSON")
+    parser = argparse.ArgumentParser(
+        prog="llmtune",
+        allow_abbrev=False,
+        description="Start vLLM servers, watch them, and measure which settings help. Without a command: the screens.",
+        parents=[shared, vllm],
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
+    parser.set_defaults(module="screens", data_dir=None, vllm=None, json=False, no_mouse=False)
+    commands = parser.add_subparsers(metavar="COMMAND", title="commands")
+
+    def add(name: str, module: str, text: str, *extra: argparse.ArgumentParser) -> argparse.ArgumentParser:
+        child = commands.add_parser(name, help=text, description=text, parents=[shared, *extra])
+        child.set_defaults(module=module, command=name)
+        return child
+
+    demo = add("demo", "demo", "measure a small model with the embedded plan", vllm, as_json)
+    demo.add_argument("--model", metavar="PATH", help="the model's folder (a checkout's own where it has one)")
+    demo.add_argument("--headless", action="store_true", help="plain lines in place of the screens")
+
+    _add_server(add("server", "server", "start, stop and list servers"), shared, vllm, as_json)
+
+    monitor = add("monitor", "monitor", "watch servers, whoever started them")
+    monitor.add_argument(
+        "--url", action="append", default=[], metavar="URL", help="a server's address; may be repeated"
+    )
+
+    snapshot = add("snapshot", "snapshot", "one sample of a server and the GPUs", as_json)
+    snapshot.add_argument("--url", metavar="URL", help="the server's address (our own running one where not given)")
+    snapshot.add_argument("--watch", type=_seconds, metavar="S", help="go on, one sample every S seconds")
+
+    sweep = add("sweep", "sweep", "start a session from a plan", vllm, as_json)
+    sweep.add_argument("plan", metavar="PLAN.toml", help="the plan")
+    sweep.add_argument("--headless", action="store_true", help="plain lines in place of the screens")
+
+    attach = add("attach", "attach", "follow a session that runs", vllm, as_json)
+    _add_session(attach)
+    attach.add_argument("--headless", action="store_true", help="plain lines in place of the screens")
+    for name, text in (
+        ("pause", "let the run in progress end, then hold the session"),
+        ("resume", "go on with a session, also after its keeper or the machine went away"),
+        ("skip", "leave a candidate out from now on"),
+        ("stop", "end a session and its server; what is measured stays"),
+    ):
+        control = add(name, "control", text, as_json)
+        _add_session(control)
+        if name == "skip":
+            control.add_argument("candidate", type=int, metavar="CANDIDATE", help="its number, as the report shows it")
+    report = add("report", "report", "a session's results", as_json)
+    _add_session(report)
+    report.add_argument("--format", choices=("md", "json", "csv"), help="default md")
+    report.add_argument("--out", metavar="FILE", help="write there in place of standard output")
+
+    add("sessions", "sessions", "list the sessions", as_json)
+    explain = add("explain", "explain", "what a vLLM log says", as_json)
+    explain.add_argument("file", metavar="FILE", help="the log; - reads standard input")
+    return parser
+
+
+def _add_session(command: argparse.ArgumentParser) -> None:
+    command.add_argument("session", metavar="SESSION", help="its number, its name, or `last`")
+
+
+def _add_server(
+    server: argparse.ArgumentParser,
+    shared: argparse.ArgumentParser,
+    vllm: argparse.ArgumentParser,
+    as_json: argparse.ArgumentParser,
+) -> None:
+    actions = server.add_subparsers(metavar="ACTION", dest="action", required=True, title="actions")
+    start = actions.add_parser(
+        "start",
+        parents=[shared, vllm, as_json],
+        help="start one: llmtune server start [NAME] -- MODEL [vllm serve flags]",
+        description="Start a server that outlives this terminal. What follows -- is given to `vllm serve`.",
+        epilog="llmtune server start chat -- models/qwen3-14b --max-model-len 4096",
+    )
+    start.add_argument("name", nargs="?", metavar="NAME", help="what to call it (the model's name where not given)")
+    start.add_argument("--no-wait", action="store_true", help="do not wait until it is ready")
+    for name, text in (("stop", "stop one"), ("restart", "stop one and start it with the same command")):
+        action = actions.add_parser(name, parents=[shared, as_json], help=text, description=text)
+        action.add_argument("name", nargs="?", metavar="NAME", help="name or number (the only one where not given)")
+    listing = actions.add_parser("list", parents=[shared, as_json], help="list them", description="list the servers")
+    listing.add_argument("--all", action="store_true", help="also those that ended, and those of sweeps")
+    logs = actions.add_parser("logs", parents=[shared], help="show a log", description="show a server's log")
+    logs.add_argument("name", nargs="?", metavar="NAME", help="name or number (the latest where not given)")
+    logs.add_argument("-f", "--follow", action="store_true", help="go on as it grows")
+    logs.add_argument("-n", "--lines", type=int, default=50, metavar="N", help="so many of the last lines (50)")
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0.1 <= value <= 86_400:
+        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds from 0.1 to 86400")
+    return value
+
+
+def split_rest(argv: Sequence[str]) -> tuple[list[str], list[str] | None]:
+    """What stands before `--` and what after it; None without a `--`. argparse would eat a flag meant for vLLM."""
+    if "--" not in argv:
+        return list(argv), None
+    cut = list(argv).index("--")
+    return list(argv[:cut]), list(argv[cut + 1 :])
+
+
+def _told_errors() -> tuple[type[Exception], ...]:
+    """The errors whose text is one line for a person. Called only once something was raised."""
+    from engine.records import EngineError
+    from store.errors import StoreError
+    from tuning.records import PlanError
+
+    return (UsageError, PlanError, EngineError, StoreError)
+
+
+def _status(error: Exception) -> int:
+    from store.errors import NotFound
+    from tuning.records import PlanError
+
+    return USAGE if isinstance(error, (UsageError, PlanError, NotFound)) else FAILED
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; the exit status: 0 done, 1 tried and failed, 2 wrong arguments or file, 130 interrupted."""
+    own, rest = split_rest(sys.argv[1:] if argv is None else argv)
+    parser = build_parser()
+    args = parser.parse_args(own)
+    args.rest = rest
+    if rest is not None and (args.module, getattr(args, "action", None)) != ("server", "start"):
+        parser.error("only `server start` takes arguments after --")
+    try:
+        command: Command = importlib.import_module(f"tui.commands.{args.module}")
+        status = command.run(args)
+        sys.stdout.flush()
+        return status
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read us has gone (`| head`). What is still buffered must not raise again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except _told_errors() as error:
+        complain(str(error))
+        return _status(error)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

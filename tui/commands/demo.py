@@ -1,0 +1,33 @@
+"""`llmtune demo`: the embedded plan on a small real model."""
+
+import argparse
+import os
+from pathlib import Path
+
+from tui.commands.places import data_place
+from tui.commands.sweep import begin, watch
+from tui.output import UsageError
+from tuning.demo import demo_plan
+from tuning.plan_file import plan_toml
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+MODEL = Path("models") / "smollm2-135m"
+VLLM = Path(".venv-vllm") / "bin" / "vllm"
+
+
+def of_checkout(relative: Path) -> str | None:
+    """What `make setup` made, where we run from a checkout."""
+    path = CHECKOUT / relative
+    return str(path) if path.exists() else None
+
+
+def run(args: argparse.Namespace) -> int:
+    model = args.model or of_checkout(MODEL)
+    if model is None:
+        raise UsageError("the demo needs a model: run `make demo` in a checkout, or give --model with a model's folder")
+    # Absolute: the session can be resumed from anywhere.
+    model = str(Path(model).resolve()) if Path(model).exists() else model
+    args.vllm = args.vllm or os.environ.get("LLMTUNE_VLLM") or of_checkout(VLLM)
+    plan = demo_plan(model, args.vllm)
+    place = data_place(args)
+    return watch(args, place, begin(args, place, plan, plan_toml(plan)))

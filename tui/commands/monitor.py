@@ -1,0 +1,34 @@
+"""`llmtune monitor`: the monitor alone, on any server."""
+
+import argparse
+
+from tui.commands.places import data_place
+from tui.commands.screens import have_terminal, open_screens
+from tui.output import UsageError
+
+
+def server_url(text: str) -> str:
+    """The address of a server as the rest of the program wants it: `127.0.0.1:8000/v1` → `http://127.0.0.1:8000`.
+    Raises UsageError."""
+    from urllib.parse import urlsplit
+
+    whole = text if "://" in text else f"http://{text}"
+    try:
+        parts = urlsplit(whole)
+        _ = parts.port
+    except ValueError as error:
+        raise UsageError(f"{text} is not a server's address ({error}): write http://HOST:PORT") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UsageError(f"{text} is not a server's address: write http://HOST:PORT")
+    path = parts.path.rstrip("/")
+    for ending in ("/metrics", "/v1"):
+        path = path.removesuffix(ending)
+    return f"{parts.scheme}://{parts.netloc}{path}"
+
+
+def run(args: argparse.Namespace) -> int:
+    urls = tuple(server_url(url) for url in args.url)
+    if not have_terminal():
+        raise UsageError("the monitor needs a terminal: here use `llmtune snapshot --watch 1`")
+    # Without an address the screens open on the server of ours that runs; on the monitor's key where none does.
+    return open_screens(args, data_place(args), urls=urls)

@@ -1,0 +1,36 @@
+"""Where the data lies and what is found there, for all commands."""
+
+import argparse
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from store.errors import NotFound
+from store.location import data_dir
+from tui.output import complain
+
+if TYPE_CHECKING:
+    from store.reader import Reader
+
+DATABASE = "llmtune.db"
+
+
+def data_place(args: argparse.Namespace) -> Path:
+    """The data directory; what may be wrong with it is said once, on standard error."""
+    place = data_dir(args.data_dir, os.environ)
+    if place.warning:
+        complain(place.warning)
+    return place.path
+
+
+@contextmanager
+def reading(place: Path) -> Iterator["Reader"]:
+    """The database, to read. Raises NotFound where nothing has been recorded yet."""
+    from store.database import open_reader
+
+    if not (place / DATABASE).exists():
+        raise NotFound(f"nothing has been recorded in {place} yet: start a sweep, or give another --data-dir")
+    with open_reader(place / DATABASE) as reader:
+        yield reader

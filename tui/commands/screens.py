@@ -1,0 +1,31 @@
+"""`llmtune` alone: the screens."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from tui.commands.places import data_place
+from tui.output import UsageError
+
+
+def have_terminal() -> bool:
+    """Whether the screens can be shown: both ends are a terminal that can place its cursor."""
+    return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def open_screens(
+    args: argparse.Namespace, place: Path, *, session: int | None = None, urls: tuple[str, ...] = ()
+) -> int:
+    """Show the screens until the person leaves; what goes on running is said by the app as it ends."""
+    from tui.app import LlmtuneApp
+
+    app = LlmtuneApp(place, args.vllm or os.environ.get("LLMTUNE_VLLM"), open_session=session, urls=urls)
+    app.run(mouse=not args.no_mouse)
+    return app.return_code or 0
+
+
+def run(args: argparse.Namespace) -> int:
+    if not have_terminal():
+        raise UsageError("the screens need a terminal: here use `llmtune sessions`, `llmtune sweep PLAN.toml --headless`")
+    return open_screens(args, data_place(args))

@@ -1,0 +1,129 @@
+"""Servers as lines: the list, a start or stop followed step by step, a log from its end."""
+
+import os
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from engine.keeper.client import is_running
+from engine.text import clean
+from store.clock import parse_utc
+from store.records import ServerRecord
+from tui.commands.places import reading
+from tui.metric_text import duration, number
+from tui.output import UsageError, complain, say
+
+LOOK_EVERY_S = 0.3
+KEEPER_GRACE_S = 10.0
+TAIL_CHUNK = 256 * 1024
+ENDED = ("stopped", "failed")
+
+
+def server_json(server: ServerRecord) -> dict[str, Any]:
+    """One server for `--json`. Its environment is redacted where it is kept already."""
+    keys = (
+        "id", "name", "state", "model", "served_name", "host", "port", "command", "env", "log_path", "session_id",
+        "vllm_version", "pid", "started_at", "ready_at", "stopped_at", "exit_code", "failure_class", "failure", "facts",
+    )  # fmt: skip
+    return {**{key: getattr(server, key) for key in keys}, "url": f"http://{server.host}:{server.port}"}
+
+
+def server_rows(servers: Iterable[ServerRecord], kept: Mapping[int | None, bool]) -> list[list[str]]:
+    """Rows of the list; a server whose keeper is gone says so, since nobody knows then whether it still runs."""
+    return [
+        [
+            str(server.id),
+            clean(server.name, 40),
+            server.state if kept[server.id] or server.state in ENDED else f"{server.state}, no keeper",
+            f"http://{server.host}:{server.port}",
+            clean(Path(server.model).name, 40),
+            parse_utc(server.started_at).astimezone().strftime("%Y-%m-%d %H:%M") if server.started_at else "",
+            "hand" if server.session_id is None else f"session {server.session_id}",
+        ]
+        for server in servers
+    ]
+
+
+def follow_start(place: Path, server_id: int, *, quiet: bool, since: str | None = None) -> int:
+    """Tell the stages of a start until the server is ready (0) or has failed (1). Ctrl-C leaves it loading (130).
+
+    `since` is the `started_at` of the life before, where the server is being restarted.
+    """
+    told: str | None = None
+    begun = kept_at = time.monotonic()
+    try:
+        while True:
+            with reading(place) as reader:
+                server = reader.server(server_id)
+            fresh = since is None or (server.started_at is not None and server.started_at > since)
+            stage = str(server.facts.get("stage", ""))
+            if fresh and server.state == "ready":
+                tokens = server.facts.get("kv_cache_tokens")
+                room = f", KV cache of {number(tokens)} tokens" if tokens else ""
+                if not quiet:
+                    say(f"ready after {duration(time.monotonic() - begun)}{room}")
+                return 0
+            if fresh and server.state in ENDED:
+                complain(clean(server.failure or f"the server stopped before it was ready: {server.log_path}", 500))
+                return 1
+            if stage and stage != told and not quiet:
+                told = stage
+                say(f"{duration(time.monotonic() - begun):>8}  {clean(stage, 80)}")
+            if is_running(place, "server", server_id):
+                kept_at = time.monotonic()
+            elif time.monotonic() - kept_at > KEEPER_GRACE_S:
+                complain(f"the keeper of server {server_id} is gone: `llmtune server logs {server_id}` shows its log")
+                return 1
+            time.sleep(LOOK_EVERY_S)
+    except KeyboardInterrupt:
+        complain(f"the server goes on loading: `llmtune server list` shows it, `llmtune server stop {server_id}` ends it")
+        return 130
+
+
+def follow_stop(place: Path, server_id: int) -> int:
+    """Until the server has stopped (0) or its keeper is gone without that (1)."""
+    kept_at = time.monotonic()
+    while True:
+        with reading(place) as reader:
+            server = reader.server(server_id)
+        if server.state in ENDED:
+            return 0
+        if is_running(place, "server", server_id):
+            kept_at = time.monotonic()
+        elif time.monotonic() - kept_at > KEEPER_GRACE_S:
+            complain(f"the keeper of server {server_id} ended without having stopped it (process {server.pid})")
+            return 1
+        time.sleep(LOOK_EVERY_S)
+
+
+def last_lines(path: Path, count: int) -> list[str]:
+    """The last lines of a log, cleaned, reading no more of the file than they need. Raises UsageError."""
+    try:
+        with path.open("rb") as log:
+            size = log.seek(0, os.SEEK_END)
+            tail = b""
+            while size > 0 and tail.count(b"\n") <= count:
+                step = min(size, TAIL_CHUNK)
+                size = log.seek(size - step)
+                tail = log.read(step) + tail
+    except OSError as error:
+        raise UsageError(f"the log {path} cannot be read: {error.strerror}") from None
+    lines = tail.decode("utf-8", errors="replace").splitlines()
+    return [clean(line) for line in lines[len(lines) - count :]] if count < len(lines) else [clean(line) for line in lines]
+
+
+def follow_log(place: Path, server_id: int, path: Path) -> int:
+    """Print what is added to a log until its server has ended."""
+    with path.open("rb") as log:
+        log.seek(0, os.SEEK_END)
+        unfinished = b""
+        while True:
+            with reading(place) as reader:
+                ended = reader.server(server_id).state in ENDED
+            *whole, unfinished = (unfinished + log.read()).split(b"\n")
+            for line in whole:
+                say(clean(line.decode("utf-8", errors="replace")))
+            if ended:
+                return 0
+            time.sleep(LOOK_EVERY_S)

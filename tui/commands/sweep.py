@@ -1,0 +1,62 @@
+"""`llmtune sweep PLAN.toml`: start a session from a plan, and follow it."""
+
+import argparse
+import os
+from pathlib import Path
+
+from engine.installation import find_vllm
+from engine.keeper.client import is_running
+from engine.model import check_model
+from engine.records import EngineError
+from tui.commands.follow import finish, follow
+from tui.commands.places import data_place, reading
+from tui.commands.screens import have_terminal, open_screens
+from tui.output import UsageError, say
+from tuning.plan_file import read_plan
+from tuning.records import Plan
+from tuning.sessions import create_session, start_keeper
+
+
+def read_text(path: Path) -> str:
+    """A plan's text. Raises UsageError where there is none."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path} is not a text file: give the plan's TOML file") from None
+
+
+def begin(args: argparse.Namespace, place: Path, plan: Plan, plan_text: str) -> int:
+    """Create the session and start its keeper; the session's id. Raises UsageError before anything is written where
+    the model or vLLM is not what the plan says."""
+    try:
+        check_model(plan.model)
+        installation = find_vllm(args.vllm or plan.vllm, os.environ)
+    except EngineError as error:
+        raise UsageError(str(error)) from error
+    session_id = create_session(place, plan, plan_text, installation)
+    start_keeper(place, session_id)
+    return session_id
+
+
+def watch(args: argparse.Namespace, place: Path, session_id: int) -> int:
+    """Follow a session: on the screen where there is a terminal and nothing else was asked for, else as lines."""
+    if args.headless or args.json or not have_terminal():
+        if not args.json:
+            say(f"session {session_id}, kept in {place}")
+        return follow(place, session_id, as_json=args.json)
+    status = open_screens(args, place, session=session_id)
+    if status == 0 and not is_running(place, "session", session_id):
+        # What was measured stays in the terminal when the screen is gone.
+        with reading(place) as reader:
+            return finish(reader, reader.session(session_id), as_json=False)
+    return status
+
+
+def run(args: argparse.Namespace) -> int:
+    path = Path(args.plan)
+    text = read_text(path)
+    plan = read_plan(text, where=args.plan)
+    place = data_place(args)
+    return watch(args, place, begin(args, place, plan, text))

@@ -1,0 +1,42 @@
+"""What the commands print: plain lines, aligned columns, one JSON object a call. No cursor tricks, no colour."""
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+SCHEMA = 1
+
+
+class UsageError(Exception):
+    """Arguments or a file that cannot be used; one line that says what to do. Ends with exit status 2."""
+
+
+def say(line: str = "") -> None:
+    """One line to standard output, at once: a person or a pipe follows it."""
+    print(line, flush=True)
+
+
+def complain(line: str) -> None:
+    """Each line of a message to standard error, under the program's name."""
+    for part in line.splitlines() or [""]:
+        print(f"llmtune: {part}", file=sys.stderr, flush=True)
+
+
+def say_json(payload: Mapping[str, Any], *, compact: bool = False) -> None:
+    """One JSON object with `"schema": 1` first; `compact` keeps it on one line, for streams."""
+    whole = {"schema": SCHEMA, **payload}
+    say(json.dumps(whole, ensure_ascii=False, allow_nan=False, indent=None if compact else 2))
+
+
+def columns(header: Sequence[str], rows: Iterable[Sequence[str]], right: frozenset[int] = frozenset()) -> list[str]:
+    """Lines of a table under its header, two spaces between columns; the columns in `right` are right-aligned."""
+    table = [list(header), *(list(row) for row in rows)]
+    widths = [max(len(row[index]) for row in table) for index in range(len(header))]
+    return [
+        "  ".join(
+            cell.rjust(width) if index in right else cell.ljust(width)
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in table
+    ]
