@@ -1,0 +1,114 @@
+"""A record as a row and back, once for all tables, by the fields of the dataclasses.
+
+Fields of type dict or list are JSON text; the metrics of a run are a column each. What is not finite becomes None,
+since neither SQLite nor JSON has a NaN.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, TypeVar, get_origin, get_type_hints
+
+from store.errors import damaged
+from store.records import EventRecord, LaunchRecord, RunRecord, SampleRecord, ServerRecord, SessionRecord
+from store.run_columns import RUN_COLUMNS
+
+Record = SessionRecord | LaunchRecord | RunRecord | SampleRecord | EventRecord | ServerRecord
+R = TypeVar("R", SessionRecord, LaunchRecord, RunRecord, SampleRecord, EventRecord, ServerRecord)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How a record type lies in its table. `spread` is the dict field that is a column for each of `spread_columns`."""
+
+    table: str
+    plain: tuple[str, ...]
+    json: tuple[str, ...]
+    spread: str | None
+    spread_columns: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.plain + self.json + self.spread_columns
+
+
+def shape(record_type: type[Record]) -> Shape:
+    """The shape of `record_type`; its table is called as the class without `Record`."""
+    return _SHAPES[record_type]
+
+
+def _shape_of(record_type: type[Record], spread: str | None = None, spread_columns: tuple[str, ...] = ()) -> Shape:
+    hints = get_type_hints(record_type)
+    names = [field.name for field in fields(record_type) if field.name != spread]
+    as_json = tuple(name for name in names if get_origin(hints[name]) in (dict, list))
+    return Shape(
+        table=record_type.__name__.removesuffix("Record").lower(),
+        plain=tuple(name for name in names if name not in as_json),
+        json=as_json,
+        spread=spread,
+        spread_columns=spread_columns,
+    )
+
+
+_SHAPES: Mapping[type[Record], Shape] = {
+    SessionRecord: _shape_of(SessionRecord),
+    ServerRecord: _shape_of(ServerRecord),
+    LaunchRecord: _shape_of(LaunchRecord),
+    RunRecord: _shape_of(RunRecord, "metrics", RUN_COLUMNS),
+    SampleRecord: _shape_of(SampleRecord),
+    EventRecord: _shape_of(EventRecord),
+}
+
+
+def to_row(record: Record) -> dict[str, Any]:
+    """Column → value for a whole record, with every column; metrics that the record lacks are None."""
+    row: dict[str, Any] = dict.fromkeys(shape(type(record)).columns)
+    return row | encode(type(record), {field.name: getattr(record, field.name) for field in fields(record)})
+
+
+def encode(record_type: type[Record], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Column → value for some fields of a record. Raises ValueError for a field or a metric that does not exist."""
+    known = shape(record_type)
+    row: dict[str, Any] = {}
+    for name, value in values.items():
+        if name == known.spread:
+            if unknown := set(value) - set(known.spread_columns):
+                raise ValueError(f"{known.table} has no column for {', '.join(sorted(unknown))}")
+            row.update({column: finite(number) for column, number in value.items()})
+        elif name in known.json:
+            row[name] = json.dumps(finite(value), allow_nan=False, separators=(",", ":"))
+        elif name in known.plain:
+            row[name] = finite(value)
+        else:
+            raise ValueError(f"{record_type.__name__} has no field {name}")
+    return row
+
+
+def from_row(record_type: type[R], row: Mapping[str, Any], path: Path) -> R:
+    """The record of a row; a JSON column that was not asked for reads as empty. Raises DamagedStore, naming the
+    database `path`, where a column does not hold JSON."""
+    known = shape(record_type)
+    values: dict[str, Any] = {name: row[name] for name in known.plain}
+    for name in known.json:
+        if name not in row:
+            continue
+        try:
+            values[name] = json.loads(row[name])
+        except (ValueError, TypeError) as error:
+            raise damaged(path, f"{name} of {known.table} {row['id']} is not JSON") from error
+    if known.spread:
+        values[known.spread] = {column: row[column] for column in known.spread_columns}
+    return record_type(**values)
+
+
+def finite(value: Any) -> Any:
+    """`value` with each float in it that is not finite replaced by None; tuples become lists."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    return value
