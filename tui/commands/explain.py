@@ -56,7 +56,10 @@ def explanation_lines(payload: dict[str, Any]) -> list[str]:
     facts = payload.get("facts") or {}
     known = [(words, facts[key], unit) for key, (words, unit) in FACT_WORDS.items() if facts.get(key) is not None]
     if known:
-        rows = [[words, clean(str(value), 80) if isinstance(value, str) else number(value) + unit] for words, value, unit in known]
+        rows = [
+            [words, clean(str(value), 80) if isinstance(value, str) else number(value) + unit]
+            for words, value, unit in known
+        ]
         lines += ["", *columns(["", ""], rows)[1:]]
     if payload.get("lines"):
         lines += ["", *(f"  {clean(str(line), 300)}" for line in payload["lines"])]

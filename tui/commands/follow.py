@@ -109,7 +109,9 @@ def follow(
                 if is_running(place, "session", session_id):
                     kept_at = now
                 elif now - kept_at > KEEPER_GRACE_S:
-                    complain(f"nothing works on session {session_id} now: `llmtune resume {session_id}` goes on with it")
+                    complain(
+                        f"nothing works on session {session_id} now: `llmtune resume {session_id}` goes on with it"
+                    )
                     return 1
                 sleep(LOOK_EVERY_S)
         except KeyboardInterrupt:

@@ -41,7 +41,16 @@ def workload_lines(result: SessionResult, workload: str) -> list[str]:
     metric = result.metric.get(workload, "total_tok_per_s")
     rows = [row for row in result.results if row.workload == workload]
     beside = [name for name in BESIDE if name != metric]
-    header = ["", clean(workload, 40), "n", metric_name(metric), "95 % interval", "vs default", *map(metric_name, beside), ""]
+    header = [
+        "",
+        clean(workload, 40),
+        "n",
+        metric_name(metric),
+        "95 % interval",
+        "vs default",
+        *map(metric_name, beside),
+        "",
+    ]
     table = [[*_cells(row, metric), *(_mean(row, name) for name in beside), _remark(row)] for row in rows]
     return columns(header, table, right=frozenset({0, 2, 3, *range(6, 6 + len(beside))}))
 

@@ -27,5 +27,7 @@ def open_screens(
 
 def run(args: argparse.Namespace) -> int:
     if not have_terminal():
-        raise UsageError("the screens need a terminal: here use `llmtune sessions`, `llmtune sweep PLAN.toml --headless`")
+        raise UsageError(
+            "the screens need a terminal: here use `llmtune sessions`, `llmtune sweep PLAN.toml --headless`"
+        )
     return open_screens(args, data_place(args))

@@ -77,7 +77,9 @@ def follow_start(place: Path, server_id: int, *, quiet: bool, since: str | None 
                 return 1
             time.sleep(LOOK_EVERY_S)
     except KeyboardInterrupt:
-        complain(f"the server goes on loading: `llmtune server list` shows it, `llmtune server stop {server_id}` ends it")
+        complain(
+            f"the server goes on loading: `llmtune server list` shows it, `llmtune server stop {server_id}` ends it"
+        )
         return 130
 
 
@@ -110,7 +112,9 @@ def last_lines(path: Path, count: int) -> list[str]:
     except OSError as error:
         raise UsageError(f"the log {path} cannot be read: {error.strerror}") from None
     lines = tail.decode("utf-8", errors="replace").splitlines()
-    return [clean(line) for line in lines[len(lines) - count :]] if count < len(lines) else [clean(line) for line in lines]
+    return (
+        [clean(line) for line in lines[len(lines) - count :]] if count < len(lines) else [clean(line) for line in lines]
+    )
 
 
 def follow_log(place: Path, server_id: int, path: Path) -> int:
