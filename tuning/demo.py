@@ -1,0 +1,83 @@
+"""The embedded default plan of `llmtune demo`: small enough to finish over a coffee, real in every part."""
+
+from tuning.records import Decide, Plan, Workload
+
+DEMO_NAME = "demo"
+BLOCKS = 2
+_ENV = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"}
+
+
+def demo_plan(model: str, vllm: str | None, gpu: bool = False) -> Plan:
+    """Baseline and three candidates, one for each knob, on two workloads in two blocks: 8 launches, 48 runs.
+
+    `gpu` chooses the sizes for a machine with an NVIDIA GPU. Both start eagerly, since compiling takes longer than all
+    the runs of a launch together; the numbers show the way, not what the model could do.
+    """
+    return Plan(
+        name=DEMO_NAME,
+        model=model,
+        workloads=_gpu_workloads() if gpu else _cpu_workloads(),
+        vllm=vllm,
+        server=_gpu_server() if gpu else _cpu_server(),
+        server_env=dict(_ENV),
+        explicit_candidates=(
+            ({"max-num-batched-tokens": 2048}, {"max-num-seqs": 16}, {"gpu-memory-utilization": 0.6})
+            if gpu
+            else ({"max-num-batched-tokens": 256}, {"max-num-seqs": 4}, {"gpu-memory-utilization": 0.15})
+        ),
+        decide=Decide(blocks=BLOCKS, limits=("error_rate == 0",)),
+    )
+
+
+def _cpu_server() -> dict[str, object]:
+    """Two cores, about 95 output tokens a second. The utilization is of the machine's memory here, so it is small."""
+    return {"enforce-eager": True, "max-model-len": 1024, "gpu-memory-utilization": 0.1, "max-num-seqs": 16}
+
+
+def _gpu_server() -> dict[str, object]:
+    return {"enforce-eager": True, "max-model-len": 2048, "gpu-memory-utilization": 0.4}
+
+
+def _cpu_workloads() -> tuple[Workload, ...]:
+    """About 8 s a run. The shared prefix is two of the CPU's cache blocks of 128 tokens, or nothing would be shared."""
+    return (
+        Workload(
+            name="chat",
+            dataset="random",
+            requests=24,
+            max_concurrency=8,
+            repeats=2,
+            shape={"input_len": 64, "output_len": 32, "range_ratio": 0.0, "prefix_len": 0},
+        ),
+        Workload(
+            name="prefix",
+            dataset="prefix_repetition",
+            requests=24,
+            max_concurrency=8,
+            ignore_eos=True,
+            repeats=2,
+            shape={"prefix_len": 256, "suffix_len": 32, "num_prefixes": 3, "output_len": 24},
+        ),
+    )
+
+
+def _gpu_workloads() -> tuple[Workload, ...]:
+    return (
+        Workload(
+            name="chat",
+            dataset="random",
+            requests=400,
+            max_concurrency=64,
+            repeats=2,
+            shape={"input_len": 512, "output_len": 128, "range_ratio": 0.0, "prefix_len": 0},
+        ),
+        Workload(
+            name="prefix",
+            dataset="prefix_repetition",
+            requests=400,
+            max_concurrency=64,
+            ignore_eos=True,
+            repeats=2,
+            shape={"prefix_len": 512, "suffix_len": 64, "num_prefixes": 8, "output_len": 128},
+        ),
+    )
