@@ -8,7 +8,9 @@ from engine.process import MARKER_VARIABLE
 from engine.records import Installation, ServerSpec
 
 # What belongs to our own interpreter and would mislead another one.
-_OURS = frozenset({"VIRTUAL_ENV", "VIRTUAL_ENV_PROMPT", "PYTHONHOME", "PYTHONEXECUTABLE", "__PYVENV_LAUNCHER__"})
+_OURS = frozenset(
+    {"VIRTUAL_ENV", "VIRTUAL_ENV_PROMPT", "PYTHONHOME", "PYTHONEXECUTABLE", "__PYVENV_LAUNCHER__", MARKER_VARIABLE}
+)
 
 # A plan made at one gpu-memory-utilization would be applied at another: its fingerprint leaves that setting out.
 _HARMFUL = frozenset({"VLLM_ENABLE_STARTUP_PLAN"})
