@@ -28,7 +28,8 @@ _KV_MEMORY_CPU = re.compile(rf"(?:Explicitly|Auto) set \({_NUMBER}/{_NUMBER}\) G
 _GRAPHS = re.compile(rf"Graph capturing finished in {_NUMBER} secs?, took {_NUMBER} GiB")
 _COMPILED = re.compile(rf"torch\.compile (?:takes|took) {_NUMBER} s in total")
 _INIT = re.compile(
-    rf"init engine \(profile, create kv cache, warmup model\) took {_NUMBER} s(?:econds)?(?: \(compilation: {_NUMBER} s)?"
+    rf"init engine \(profile, create kv cache, warmup model\) took {_NUMBER} s(?:econds)?"
+    rf"(?: \(compilation: {_NUMBER} s)?"
 )
 _ENGINE = re.compile(r"Initializing a V\d LLM engine \(v([^)\s]+)\) with config: (.*)")
 _API_VERSION = re.compile(r"vLLM API server version (\S+)")  # 0.10.0 to 0.24.0
