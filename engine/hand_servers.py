@@ -1,0 +1,71 @@
+"""Servers started by hand: the row, the keeper that owns the process, the commands."""
+
+import os
+import uuid
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from engine.keeper.secrets import pass_secrets, secret_flags_to_env
+from engine.keeper.spawn import spawn_keeper
+from engine.model import check_model
+from engine.ports import require_free
+from engine.records import EngineError, Installation, ServerSpec
+from engine.text import redact_env
+from store.clock import utc_now
+from store.database import open_writer
+from store.records import ServerRecord
+
+MODULE = "engine.server_keeper"
+
+
+def start_server(
+    data_dir: Path, installation: Installation, spec: ServerSpec, name: str, environ: Mapping[str, str] = os.environ
+) -> int:
+    """Start a server that outlives this program and return its id as soon as its keeper runs; the server then loads.
+
+    Raises EngineError in one line: model, port, name in use, keeper.
+    """
+    flags, env = secret_flags_to_env(spec.flags, spec.env)
+    spec = replace(spec, flags=flags, env=env)
+    check_model(spec.model)
+    require_free(spec.host, spec.port)
+    with open_writer(data_dir / "llmtune.db") as writer:
+        record = ServerRecord(
+            name=name,
+            state="starting",
+            model=spec.model,
+            served_name=spec.served_name,
+            host=spec.host,
+            port=spec.port,
+            command=[],
+            env=redact_env(spec.env),
+            log_path="",
+            marker=uuid.uuid4().hex,
+            vllm_version=installation.version,
+            started_at=utc_now(),
+            raw={"spec": spec_json(spec), "installation": asdict(installation)},
+        )
+        server_id = writer.insert(record)
+        writer.update(ServerRecord, server_id, log_path=str(server_log(data_dir, server_id)))
+    try:
+        spawn_keeper(data_dir, "server", server_id, MODULE, pass_secrets(environ, spec.env))
+    except EngineError as error:
+        with open_writer(data_dir / "llmtune.db") as writer:
+            writer.update(ServerRecord, server_id, state="failed", failure=str(error), stopped_at=utc_now())
+        raise
+    return server_id
+
+
+def server_log(data_dir: Path, server_id: int) -> Path:
+    return data_dir / "logs" / f"server-{server_id}.log"
+
+
+def spec_json(spec: ServerSpec) -> dict[str, Any]:
+    """A spec as it may be kept: its secrets redacted."""
+    return {**asdict(spec), "env": redact_env(spec.env), "extra_args": list(spec.extra_args)}
+
+
+def spec_from_json(kept: Mapping[str, Any], env: Mapping[str, str]) -> ServerSpec:
+    return ServerSpec(**{**kept, "env": dict(env), "extra_args": tuple(kept.get("extra_args", ()))})

@@ -1,0 +1,135 @@
+"""One server together with its row in the store: every step of its life is written when it happens."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from engine.explain import explain
+from engine.keeper.journal import Journal
+from engine.records import EngineError, Installation, LaunchFailed, LogFacts, ServerSpec
+from engine.server import Server
+from engine.text import redact_argv
+from store.clock import utc_now
+from store.records import ServerRecord
+
+DESCENDANTS_EVERY_S = 2.0
+
+
+def facts_json(facts: LogFacts) -> dict[str, Any]:
+    """The facts that are known, for the row; what the log has not said is left out."""
+    return {key: value for key, value in asdict(facts).items() if value not in (None, {}, False)}
+
+
+class Supervised:
+    """A started server, its row kept up to date. Made by `start`; ended by `stop`, which may be called twice."""
+
+    def __init__(self, server: Server, journal: Journal, server_id: int) -> None:
+        self.server = server
+        self.server_id = server_id
+        self._journal = journal
+        self._stopped = False
+        self._failed = False
+
+    @classmethod
+    async def start(
+        cls, journal: Journal, server_id: int, installation: Installation, spec: ServerSpec, log_path: Path, marker: str
+    ) -> "Supervised":
+        """Start the process and record who it is. Its marker is in the row already, so that it can be found even if
+        we die between the two. Raises LaunchFailed (port taken, command missing); the row then says failed."""
+        try:
+            server = await Server.start(installation, spec, log_path=log_path, marker=marker)
+        except (EngineError, OSError) as error:
+            failure = error if isinstance(error, LaunchFailed) else LaunchFailed(str(error))
+            await _record_failure(journal, server_id, failure)
+            raise failure from error
+        await journal.update(
+            ServerRecord,
+            server_id,
+            command=redact_argv(server.argv),
+            env=server.env,
+            pid=server.identity.pid,
+            start_ticks=server.identity.start_ticks,
+            boot_id=server.identity.boot_id,
+            started_at=utc_now(),
+        )
+        return cls(server, journal, server_id)
+
+    async def wait_ready(self, timeout_s: float, on_stage: Callable[[str], None] = lambda stage: None) -> LogFacts:
+        """Wait until it serves; stages and facts are written as the log tells them. Raises LaunchFailed."""
+
+        def stage(name: str, facts: LogFacts) -> None:
+            on_stage(name)
+            self._journal.note(ServerRecord, self.server_id, facts={**facts_json(facts), "stage": name})
+
+        watcher = asyncio.create_task(self._watch_descendants())
+        try:
+            facts = await self.server.wait_ready(timeout_s, stage)
+        except LaunchFailed as error:
+            await self._fail(error)
+            raise
+        finally:
+            watcher.cancel()
+        await self._journal.update(
+            ServerRecord,
+            self.server_id,
+            state="ready",
+            ready_at=utc_now(),
+            descendants=self._descendants(),
+            facts={**facts_json(facts), "stage": "ready"},
+        )
+        return facts
+
+    async def stop(self, grace_s: float = 30.0, read_gpu_used: Callable[[], float | None] | None = None) -> None:
+        """End the server and everything it started, and wait until port and GPU memory are free."""
+        if self._stopped:
+            return
+        self._stopped = True
+        self._journal.note(ServerRecord, self.server_id, state="stopping")
+        report = await self.server.stop(grace_s, read_gpu_used=read_gpu_used)
+        state = {} if self._failed else {"state": "stopped"}
+        await self._journal.update(
+            ServerRecord, self.server_id, stopped_at=utc_now(), exit_code=report.exit_code, **state
+        )
+
+    async def watch(self, every_s: float) -> None:
+        """Until the server ends by itself, which raises LaunchFailed."""
+        while (code := self.server.poll()) is None:  # noqa: ASYNC110 - a process has no event to wait for
+            await asyncio.sleep(every_s)
+        explanation = explain(self.server.log_text())
+        cause = explanation.cause or f"exit code {code}; its log is {self.server.log_path}"
+        error = LaunchFailed(f"the server ended by itself: {cause}", explanation.failure_class or "unknown", code)
+        await self._fail(error)
+        raise error
+
+    async def _fail(self, error: LaunchFailed) -> None:
+        self._failed = True
+        await _record_failure(self._journal, self.server_id, error, self.server.facts())
+
+    async def _watch_descendants(self) -> None:
+        # Written while it loads, since what is killed before it is ready leaves children too.
+        known: list[list[int]] = []
+        while True:
+            await asyncio.sleep(DESCENDANTS_EVERY_S)
+            found = self._descendants()
+            if found != known:
+                known = found
+                self._journal.note(ServerRecord, self.server_id, descendants=found)
+
+    def _descendants(self) -> list[list[int]]:
+        return [[child.pid, child.start_ticks] for child in self.server.descendants()]
+
+
+async def _record_failure(journal: Journal, server_id: int, error: LaunchFailed, facts: LogFacts | None = None) -> None:
+    known = {"facts": facts_json(facts)} if facts else {}
+    await journal.update(
+        ServerRecord,
+        server_id,
+        state="failed",
+        failure_class=error.failure_class,
+        failure=str(error),
+        exit_code=error.exit_code,
+        stopped_at=utc_now(),
+        **known,
+    )

@@ -1,0 +1,95 @@
+"""Making a session, and starting the keeper that carries it out."""
+
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from engine.keeper.secrets import pass_secrets, restore_secrets, secret_flags_to_env
+from engine.keeper.spawn import spawn_keeper
+from engine.records import EngineError, Installation
+from engine.text import HIDDEN, redact_env
+from store.clock import utc_now
+from store.database import open_reader, open_writer
+from store.records import SessionRecord
+from tuning.grid import candidates
+from tuning.machine import describe_machine
+from tuning.plan_file import plan_toml, read_plan
+from tuning.records import Candidate, Plan
+
+MODULE = "tuning.keeper"
+DATABASE = "llmtune.db"
+
+
+def create_session(data_dir: Path, plan: Plan, plan_text: str, installation: Installation) -> int:
+    """Write a new session in state `waiting` and return its id. Nothing is started.
+
+    The plan is kept twice: as it was given and as it was understood, the latter with absolute paths, so that a keeper
+    in another folder reads the same. Secrets of `[server.env]` are kept in neither.
+    """
+    flags, env = secret_flags_to_env(plan.server, plan.server_env)
+    plan = replace(plan, server=flags, server_env=env)
+    kept = replace(plan, server_env=redact_env(env))
+    points, skipped = candidates(plan)
+    given = plan_text
+    for key, value in plan.server_env.items():
+        if kept.server_env[key] != value:
+            given = given.replace(value, HIDDEN)
+    record = SessionRecord(
+        name=plan.name,
+        state="waiting",
+        plan_toml=plan_toml(kept),
+        plan=asdict(kept),
+        candidates=[asdict(point) for point in points],
+        seed=secrets.randbelow(2**31),
+        created_at=utc_now(),
+        environment=describe_machine(plan.model, installation),
+        raw={
+            "plan_text": given,
+            "installation": asdict(installation),
+            "left_out": [asdict(point) for point in skipped],
+        },
+    )
+    with open_writer(data_dir / DATABASE) as writer:
+        return writer.insert(record)
+
+
+def start_keeper(
+    data_dir: Path,
+    session_id: int,
+    server_env: Mapping[str, str] | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> int:
+    """Start, or start again, the keeper of a session; returns its pid. It goes on at the first run without a result.
+
+    `server_env` is the plan's own where it was just read and its secrets are at hand. Raises EngineError: done
+    already, has a keeper, a secret that is needed again.
+    """
+    with open_reader(data_dir / DATABASE) as reader:
+        session = reader.session(session_id)
+    if session.state == "done":
+        raise EngineError(f"session {session_id} is done; start a new one for more blocks")
+    if server_env is None:
+        server_env = restore_secrets(session.plan["server_env"], {}, environ)
+    return spawn_keeper(data_dir, "session", session_id, MODULE, pass_secrets(environ, server_env))
+
+
+def session_plan(session: SessionRecord, secret_env: Mapping[str, str], environ: Mapping[str, str]) -> Plan:
+    """The plan of a session, its secrets put back. Raises PlanError, EngineError."""
+    plan = read_plan(session.plan_toml, f"session {session.id}")
+    return replace(plan, server_env=restore_secrets(plan.server_env, secret_env, environ))
+
+
+def session_candidates(session: SessionRecord) -> list[Candidate]:
+    return [Candidate(**_known(point)) for point in session.candidates]
+
+
+def session_installation(session: SessionRecord) -> Installation:
+    kept = session.raw["installation"]
+    return Installation(**{**kept, "command": tuple(kept["command"])})
+
+
+def _known(point: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: point[key] for key in ("index", "label", "settings")}
