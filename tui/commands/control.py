@@ -4,17 +4,11 @@ import argparse
 from pathlib import Path
 
 from engine.keeper.client import KeeperGone, call, is_running
+from engine.text import clean
 from store.records import SessionRecord
 from tui.commands.places import data_place, reading
 from tui.output import UsageError, say, say_json
 from tuning.sessions import start_keeper
-
-DONE_WORDS = {
-    "pause": "pauses after the run in progress",
-    "resume": "goes on",
-    "skip": "leaves candidate {candidate} out from now on",
-    "stop": "stops; what is measured stays",
-}
 
 
 def run(args: argparse.Namespace) -> int:
@@ -41,14 +35,14 @@ def ask(place: Path, session: SessionRecord, args: argparse.Namespace) -> str:
         known = ", ".join(f"{c['index']} ({c['label']})" for c in session.candidates)
         raise UsageError(f"session {session.id} has no candidate {args.candidate}: it has {known}")
     try:
-        call(place, "session", session.id, args.command, **details)
+        answer = call(place, "session", session.id, args.command, **details)
     except KeeperGone:
         if session.state in ("done", "stopped", "failed"):
             raise UsageError(f"session {session.id} is {session.state}: there is nothing to {args.command}") from None
         raise KeeperGone(
             f"nothing works on session {session.id} now: `llmtune resume {session.id}` goes on with it"
         ) from None
-    return f"session {session.id} {DONE_WORDS[args.command].format(**details)}"
+    return f"session {session.id}: {clean(str(answer.get('message', 'done')), 500)}"
 
 
 def revive(place: Path, session: SessionRecord) -> str:
@@ -57,4 +51,4 @@ def revive(place: Path, session: SessionRecord) -> str:
     if session.state == "done":
         raise UsageError(f"session {session.id} is done: `llmtune report {session.id}` shows its results")
     start_keeper(place, session.id)
-    return f"session {session.id} goes on from its first run without a result"
+    return f"session {session.id}: goes on at its first run without a result"

@@ -21,6 +21,17 @@ def of_checkout(relative: Path) -> str | None:
     return str(path) if path.exists() else None
 
 
+def have_gpu() -> bool:
+    """Whether NVML shows a GPU; the plan's sizes differ."""
+    from engine.gpu import GpuReader
+
+    reader = GpuReader()
+    try:
+        return bool(reader.read().gpus)
+    finally:
+        reader.close()
+
+
 def run(args: argparse.Namespace) -> int:
     model = args.model or of_checkout(MODEL)
     if model is None:
@@ -28,6 +39,6 @@ def run(args: argparse.Namespace) -> int:
     # Absolute: the session can be resumed from anywhere.
     model = str(Path(model).resolve()) if Path(model).exists() else model
     args.vllm = args.vllm or os.environ.get("LLMTUNE_VLLM") or of_checkout(VLLM)
-    plan = demo_plan(model, args.vllm)
+    plan = demo_plan(model, args.vllm, gpu=have_gpu())
     place = data_place(args)
     return watch(args, place, begin(args, place, plan, plan_toml(plan)))

@@ -36,7 +36,8 @@ def begin(args: argparse.Namespace, place: Path, plan: Plan, plan_text: str) -> 
     except EngineError as error:
         raise UsageError(str(error)) from error
     session_id = create_session(place, plan, plan_text, installation)
-    start_keeper(place, session_id)
+    # The plan's secrets are kept nowhere, so the keeper gets them now.
+    start_keeper(place, session_id, plan.server_env)
     return session_id
 
 

@@ -1,0 +1,144 @@
+"""Commands about recorded sessions, on a database with one."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from store.database import open_writer
+from store.records import EventRecord, SessionRecord
+from tests.tui.recorded import AT, record
+from tui.cli import main
+from tui.commands import follow as follow_module
+from tui.commands.follow import follow
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LLMTUNE_DATA_DIR", str(tmp_path / "data"))
+    return tmp_path / "data"
+
+
+def test_sessions_are_listed(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record(place)
+    assert main(["sessions"]) == 0
+    header, line = capsys.readouterr().out.splitlines()
+    assert "state" in header
+    assert "small" in line
+    assert "done" in line
+    assert main(["sessions", "--json"]) == 0
+    (session,) = json.loads(capsys.readouterr().out)["sessions"]
+    assert session["keeper"] is False
+    assert session["model"] == "org/model"
+
+
+def test_a_session_that_nobody_works_on_says_so(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record(place, state="running")
+    main(["sessions"])
+    assert "running, no keeper" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("word", ["1", "small", "last"])
+def test_a_report_in_each_format(place: Path, word: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    record(place)
+    assert main(["report", word]) == 0
+    assert "|" in capsys.readouterr().out
+    assert main(["report", word, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["schema"] == 1
+    out = tmp_path / "out.csv"
+    assert main(["report", word, "--format", "csv", "--out", str(out)]) == 0
+    assert capsys.readouterr().out == ""
+    assert list(csv.reader(io.StringIO(out.read_text())))
+    assert main(["report", word, "--out", str(tmp_path / "no" / "folder")]) == 2
+    assert main(["report", word, "--json", "--format", "csv"]) == 2
+
+
+def test_attach_to_a_finished_session_tells_it_whole(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record(place)
+    assert main(["attach", "last", "--headless"]) == 0
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    lines = out.splitlines()
+    assert sum("run " in line or "warm-up " in line for line in lines if line[2:3] == ":") == 24
+    table = [line for line in lines if line.strip().startswith(("0  default", "1  seqs 4"))]
+    assert len(table) == 4, "two candidates on two workloads"
+    assert "+9.9 %" in table[1] or "+10" in table[1]
+
+
+def test_attach_as_json_is_one_object_a_line(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record(place)
+    assert main(["attach", "last", "--json"]) == 0
+    stream = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {each["schema"] for each in stream} == {1}
+    assert [each["type"] for each in stream].count("run") == 24
+    assert stream[-1]["type"] == "result"
+
+
+def test_following_ends_with_the_session(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    session_id = record(place, state="running")
+    monkeypatch.setattr(follow_module, "is_running", lambda *_: True)
+
+    def keeper_fails(_: float) -> None:
+        with open_writer(place / "llmtune.db") as writer:
+            writer.insert(EventRecord(AT.format(58), "error", "the baseline does not start", session_id=session_id))
+            writer.update(SessionRecord, session_id, state="failed", message="the baseline does not start")
+
+    assert follow(place, session_id, sleep=keeper_fails) == 1
+    said = capsys.readouterr()
+    assert said.out.count("error: the baseline does not start") == 1
+    assert said.out.count("block 1 of 2") == 1
+    assert said.err == f"llmtune: session {session_id} failed: the baseline does not start\n"
+
+
+def test_interrupting_leaves_the_session_going_and_says_so(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    session_id = record(place, state="running")
+    monkeypatch.setattr(follow_module, "is_running", lambda *_: True)
+
+    def interrupt(_: float) -> None:
+        raise KeyboardInterrupt
+
+    assert follow(place, session_id, sleep=interrupt) == 130
+    assert "goes on" in (told := capsys.readouterr().err)
+    assert f"llmtune stop {session_id}" in told
+
+
+def test_a_lost_keeper_is_told_after_a_grace(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    session_id = record(place, state="running")
+    now = iter(range(0, 1000, 4))
+    assert follow(place, session_id, sleep=lambda _: None, monotonic=lambda: next(now)) == 1
+    assert f"llmtune resume {session_id}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("state", "line", "says", "status"),
+    [
+        ("done", "pause 1", "there is nothing to pause", 2),
+        ("done", "resume 1", "session 1 is done", 2),
+        ("running", "stop 1", "llmtune resume 1", 1),
+        ("running", "skip 1 7", "has no candidate 7", 2),
+    ],
+)
+def test_control_without_a_keeper(
+    place: Path, state: str, line: str, says: str, status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record(place, state=state)
+    assert main(line.split()) == status
+    (told,) = capsys.readouterr().err.splitlines()
+    assert says in told
+
+
+def test_resume_starts_a_keeper_where_none_is(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record(place, state="paused")
+    started: list[tuple[Path, int]] = []
+    monkeypatch.setattr("tui.commands.control.start_keeper", lambda *args: started.append(args))
+    assert main(["resume", "last", "--json"]) == 0
+    assert started == [(place, 1)]
+    assert json.loads(capsys.readouterr().out)["session"] == 1
