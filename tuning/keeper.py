@@ -26,9 +26,9 @@ from store.errors import StoreError
 from store.reader import Reader
 from store.records import LaunchRecord, RunRecord, SessionRecord
 from store.writer import Writer
+from tuning.additions import why_not_added
 from tuning.budget import exhausted
 from tuning.controls import Controls, Interrupted
-from tuning.grid import check_settings
 from tuning.launching import Launching
 from tuning.records import Plan, PlanError
 from tuning.sessions import DATABASE, session_candidates, session_installation, session_plan
@@ -157,8 +157,6 @@ class SessionKeeper:
         if self._bench is None:
             environ = child_environ(self._installation.bin_dir, os.environ) | self._plan.server_env
             environ[MARKER_VARIABLE] = self._bench_marker
-            if key := environ.get("VLLM_API_KEY"):
-                environ["OPENAI_API_KEY"] = key  # the name under which `vllm bench serve` looks for it
             log_path = self._data_dir / "logs" / f"session-{self._id}-bench.log"
             self._bench = await open_bench(self._installation, environ, log_path)
         return self._bench
@@ -228,7 +226,7 @@ class SessionKeeper:
         settings = request.get("settings")
         if not isinstance(settings, dict) or not settings:
             raise EngineError('add needs settings, such as {"max-num-seqs": 64}')
-        wrong = check_settings(
+        wrong = why_not_added(
             self._plan, settings, [each["settings"] for each in self._reader.session(self._id).candidates]
         )
         if wrong is not None:

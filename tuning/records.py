@@ -129,7 +129,7 @@ class PlannedRun:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a plan will cost before it starts. `money` None without a price. `basis` says where the seconds come from."""
+    """What a plan will cost. `money` is None without a price; `basis` says where the seconds come from."""
 
     points: int
     launches: int

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from engine.keeper.secrets import pass_secrets, restore_secrets, secret_flags_to_env
+from engine.keeper.secrets import pass_secrets, restore_secrets
 from engine.keeper.spawn import spawn_keeper
 from engine.records import EngineError, Installation
 from engine.text import HIDDEN, redact_env
@@ -29,9 +29,7 @@ def create_session(data_dir: Path, plan: Plan, plan_text: str, installation: Ins
     The plan is kept twice: as it was given and as it was understood, the latter with absolute paths, so that a keeper
     in another folder reads the same. Secrets of `[server.env]` are kept in neither.
     """
-    flags, env = secret_flags_to_env(plan.server, plan.server_env)
-    plan = replace(plan, server=flags, server_env=env)
-    kept = replace(plan, server_env=redact_env(env))
+    kept = replace(plan, server_env=redact_env(plan.server_env))
     points, skipped = candidates(plan)
     given = plan_text
     for key, value in plan.server_env.items():
@@ -64,7 +62,7 @@ def start_keeper(
 ) -> int:
     """Start, or start again, the keeper of a session; returns its pid. It goes on at the first run without a result.
 
-    `server_env` is the plan's own where it was just read and its secrets are at hand. Raises EngineError: done
+    `server_env` is the plan's own where it was just read, since only then its secrets are at hand. Raises EngineError: done
     already, has a keeper, a secret that is needed again.
     """
     with open_reader(data_dir / DATABASE) as reader:

@@ -1,0 +1,248 @@
+"""The rules of a sweep, with a launcher that writes rows instead of starting servers."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from engine.keeper.journal import Journal
+from engine.records import LaunchFailed
+from store.clock import utc_now
+from store.database import open_reader, open_writer
+from store.reader import Reader
+from store.records import LaunchRecord, RunRecord, RunState, SessionRecord
+from store.writer import Writer
+from tuning.controls import Controls, Interrupted
+from tuning.grid import candidates
+from tuning.records import Candidate, Cell, Decide, Plan, PlannedRun, Workload
+from tuning.sessions import session_candidates
+from tuning.sweep import BaselineFailed, Sweep
+
+PLAN = Plan(
+    name="rules",
+    model="m",
+    workloads=(
+        Workload("chat", "random", requests=4, repeats=2),
+        Workload("prefix", "prefix_repetition", requests=4, repeats=1),
+    ),
+    explicit_candidates=({"max-num-seqs": 4}, {"max-num-seqs": 8}),
+    decide=Decide(blocks=2),
+)
+
+
+@dataclass
+class World:
+    """A store with one session, and what the launcher did in it."""
+
+    writer: Writer
+    reader: Reader
+    session_id: int
+    launched: list[tuple[int, int, int]] = field(default_factory=list)  # block, candidate, attempt
+    made: list[tuple[int, int, PlannedRun]] = field(default_factory=list)  # block, candidate, run
+    before_launch: Callable[[Cell], None] = lambda cell: None
+    state_of_run: Callable[[Cell, PlannedRun], RunState] = lambda cell, run: "done"
+
+    def sweep(self, controls: Controls) -> Sweep:
+        async def gate() -> None:
+            await controls.while_paused()
+
+        session = self.reader.session(self.session_id)
+        return Sweep(
+            session,
+            PLAN,
+            session_candidates(session),
+            Journal(self.writer, session_id=self.session_id),
+            controls,
+            self._launch,
+            gate,
+            lambda: (self.reader.launches(self.session_id), self.reader.runs(self.session_id)),
+        )
+
+    async def _launch(self, cell: Cell, candidate: Candidate, attempt: int, runs: list[PlannedRun]) -> None:
+        assert candidate.index == cell.candidate
+        self.launched.append((cell.block, cell.candidate, attempt))
+        launch = LaunchRecord(
+            self.session_id,
+            cell.block,
+            cell.position,
+            cell.candidate,
+            cell.slot,
+            attempt,
+            "ready",
+            started_at=utc_now(),
+        )
+        launch_id = self.writer.insert(launch)
+        try:
+            self.before_launch(cell)
+            for run in runs:
+                self._run(cell, launch_id, run)
+        except LaunchFailed as error:
+            self.writer.update(LaunchRecord, launch_id, state="failed", failure=str(error))
+            raise
+        except Interrupted:
+            self.writer.update(LaunchRecord, launch_id, state="abandoned")
+            raise
+        self.writer.update(LaunchRecord, launch_id, state="done")
+
+    def _run(self, cell: Cell, launch_id: int, run: PlannedRun) -> None:
+        state = self.state_of_run(cell, run)
+        self.made.append((cell.block, cell.candidate, run))
+        record = RunRecord(
+            self.session_id,
+            launch_id,
+            cell.block,
+            cell.candidate,
+            cell.slot,
+            run.workload,
+            "warmup" if run.kind == "warmup" else "measured",
+            run.repeat,
+            run.seed,
+            state,
+        )
+        self.writer.insert(record)
+        if state == "rejected":
+            self.writer.insert(replace(record, seed=run.seed + 1))
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    path = tmp_path / "llmtune.db"
+    points, _ = candidates(PLAN)
+    with open_writer(path) as writer:
+        session = SessionRecord("rules", "waiting", "", {}, [asdict(point) for point in points], 7, utc_now())
+        session_id = writer.insert(session)
+        with open_reader(path) as reader:
+            yield World(writer, reader, session_id)
+
+
+async def test_each_block_launches_every_configuration_once_and_afresh(world: World) -> None:
+    await world.sweep(Controls()).run()
+    assert sorted(world.launched) == [(block, candidate, 1) for block in range(2) for candidate in range(3)]
+    assert [block for block, _, _ in world.launched] == [0, 0, 0, 1, 1, 1]
+
+
+async def test_the_configurations_of_a_block_meet_the_same_seeds_and_no_seed_twice(world: World) -> None:
+    await world.sweep(Controls()).run()
+    seeds = {
+        (block, candidate): [run.seed for each, one, run in world.made if (each, one) == (block, candidate)]
+        for block in range(2)
+        for candidate in range(3)
+    }
+    for block in range(2):
+        assert seeds[block, 0] == seeds[block, 1] == seeds[block, 2]
+    assert len(set(seeds[0, 0] + seeds[1, 0])) == 10  # (1 + 2) + (1 + 1) runs a launch, two blocks
+
+
+async def test_it_resumes_at_the_first_run_without_a_result_in_the_same_order(world: World) -> None:
+    killed = Controls()
+
+    def die_in_the_third_launch(cell: Cell, run: PlannedRun) -> RunState:
+        if len(world.launched) == 3 and run.workload == "prefix":
+            killed.stop("the keeper was killed")
+            killed.check()
+        return "done"
+
+    world.state_of_run = die_in_the_third_launch
+    with pytest.raises(Interrupted):
+        await world.sweep(killed).run()
+    before = list(world.launched)
+    world.state_of_run = lambda cell, run: "done"
+    done_before = {
+        (run.block, run.candidate, run.workload, run.repeat)
+        for run in world.reader.runs(world.session_id, kind="measured")
+    }
+    world.made.clear()
+    await world.sweep(Controls()).run()
+    third = before[2]
+    assert world.launched[3] == (third[0], third[1], 2)
+    again = [(block, one, run.workload, run.repeat) for block, one, run in world.made if run.kind == "measured"]
+    assert done_before.isdisjoint(again)
+    assert len(done_before) + len(again) == 2 * 3 * 3
+    # The workload that was complete is not warmed up again, the other is: its server is a new one.
+    resumed = [run for block, one, run in world.made if (block, one) == third[:2]]
+    assert [(run.workload, run.kind) for run in resumed] == [("prefix", "warmup"), ("prefix", "measured")]
+
+
+async def test_a_candidate_that_cannot_start_leaves_and_the_sweep_goes_on(world: World) -> None:
+    def too_small(cell: Cell) -> None:
+        if cell.candidate == 2:
+            raise LaunchFailed("the KV cache is too small", "kv_cache_too_small", 1)
+
+    world.before_launch = too_small
+    await world.sweep(Controls()).run()
+    assert [launch for launch in world.launched if launch[1] == 2] == [(0, 2, 1)]
+    assert len(world.launched) == 5
+    assert "too small" in world.reader.session(world.session_id).raw["out"]["2"]
+    assert any("did not serve" in event.text for event in world.reader.events(session_id=world.session_id))
+
+
+async def test_a_failure_that_may_pass_is_tried_in_the_next_block_and_then_no_more(world: World) -> None:
+    def crash(cell: Cell) -> None:
+        if cell.candidate == 1:
+            raise LaunchFailed("it crashed", "unknown", 1)
+
+    world.before_launch = crash
+    await world.sweep(Controls()).run()
+    assert [launch for launch in world.launched if launch[1] == 1] == [(0, 1, 1), (1, 1, 1)]
+
+
+async def test_the_baseline_is_started_again_at_once_and_its_second_failure_ends_the_sweep(world: World) -> None:
+    failures = iter([LaunchFailed("busy", "free_memory_short", 1)])
+
+    def once(cell: Cell) -> None:
+        if cell.candidate == 0:
+            for failure in failures:
+                raise failure
+
+    world.before_launch = once
+    await world.sweep(Controls()).run()
+    assert (0, 0, 2) in world.launched
+
+
+async def test_a_baseline_that_never_starts_ends_the_sweep_with_its_reason(world: World) -> None:
+    def never(cell: Cell) -> None:
+        if cell.candidate == 0:
+            raise LaunchFailed("no memory", "unknown", 1)
+
+    world.before_launch = never
+    with pytest.raises(BaselineFailed, match=r"nothing can be compared: no memory"):
+        await world.sweep(Controls()).run()
+
+
+async def test_a_run_rejected_twice_has_had_its_chance(world: World) -> None:
+    world.state_of_run = lambda cell, run: "rejected" if run.workload == "prefix" else "done"
+    await world.sweep(Controls()).run()
+    assert len(world.launched) == 6
+
+
+async def test_a_candidate_can_be_added_while_it_runs(world: World) -> None:
+    sweep = world.sweep(Controls())
+    await sweep.add({"max-num-seqs": 2})
+    await sweep.run()
+    assert {(block, 3, 1) for block in range(2)} <= set(world.launched)
+
+    late = world.sweep(Controls())  # all is done: a candidate added now is launched last in the last block
+    late._block = 1
+    index = await late.add({"max-num-seqs": 1})
+    await late.run()
+    assert world.launched[-1] == (1, index, 1)
+    assert world.reader.session(world.session_id).candidates[index]["settings"] == {"max-num-seqs": 1}
+
+
+async def test_a_skipped_candidate_is_cut_short_and_launched_no_more(world: World) -> None:
+    controls = Controls()
+    sweep = world.sweep(controls)
+    skipped: list[int] = []
+
+    def skip(cell: Cell) -> None:
+        if cell.candidate == 1 and not skipped:
+            skipped.append(1)
+            sweep._out[1] = "skipped"
+            controls.skip(1)
+            controls.check()
+
+    world.before_launch = skip
+    await sweep.run()
+    assert [launch for launch in world.launched if launch[1] == 1] == [(0, 1, 1)]
+    assert len(world.launched) == 5

@@ -1,0 +1,21 @@
+"""Whether a candidate that a person adds to a running sweep can be launched."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tuning.grid import refused
+from tuning.plan_flags import SET_BY_A_SWEEP, flag_mistake
+from tuning.records import Plan
+
+
+def why_not_added(plan: Plan, settings: Mapping[str, Any], known: Iterable[Mapping[str, Any]]) -> str | None:
+    """One line that says why `settings` (vLLM flags, with dashes) cannot join the candidates `known`, or None."""
+    for name, value in settings.items():
+        if name in SET_BY_A_SWEEP:
+            return f"{name} cannot be varied: {SET_BY_A_SWEEP[name]}"
+        if mistake := flag_mistake(name, value):
+            return f"{name} {mistake}"
+    merged = {**plan.server, **settings}
+    if any({**plan.server, **other} == merged for other in known):
+        return "this candidate is there already"
+    return refused(merged)
