@@ -184,6 +184,17 @@ class LlmtuneApp(App[object]):
         self._may_attach = False
         self.switch_mode(mode)
 
+    def monitor_server(self, server_id: int) -> None:
+        """Show one of our servers in the Monitor."""
+        self.action_go("monitor")
+        self.call_later(self._watch, server_id)
+
+    def _watch(self, server_id: int) -> None:
+        from tui.screens.monitor import MonitorScreen
+
+        if isinstance(self.screen, MonitorScreen):
+            self.screen.watch_server(server_id)
+
     def action_help(self) -> None:
         """Keys and numbers of the present screen."""
         from tui.screens.help import HelpScreen

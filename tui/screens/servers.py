@@ -1,7 +1,276 @@
-"""Servers."""
+"""Servers: which there are, how the chosen one started, what its log says; start, stop, restart."""
 
-from tui.screens.base import LlmtuneScreen
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.widgets import DataTable, Static
+
+from engine.records import EngineError
+from engine.text import clean
+from store.records import EventRecord, ServerRecord
+from tui.palette import Command
+from tui.screens.base import LlmtuneScreen, Number
+from tui.screens.new_server import NewServer
+from tui.screens.server_details import ServerDetails
+from tui.server_text import checklist, command_line, detail_lines, details, flow
+from tui.state_words import state_words
+from tui.widgets.confirm import Confirm
+from tui.widgets.copy import CopyPanel
+from tui.widgets.log_view import LogLines, LogTail, LogView
+from tui.widgets.server_table import ServerTable
+
+if TYPE_CHECKING:
+    from store.reader import Reader
+
+ACTIVE = ("starting", "ready", "stopping")
+LISTED = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ServersSnapshot:
+    """The servers, those that run first, then the newest; the log and events of the chosen one."""
+
+    servers: tuple[ServerRecord, ...] = ()
+    chosen: int | None = None
+    log: LogLines | None = None
+    events: tuple[EventRecord, ...] = ()
 
 
 class ServersScreen(LlmtuneScreen):
-    """Servers."""
+    """The list above; below it the start of the chosen server as a checklist, why it failed, and its log."""
+
+    DEFAULT_CSS = """
+    #chosen { height: 1; padding: 0 1; background: $panel; }
+    #start { height: auto; max-height: 4; padding: 0 1; }
+    #failure { height: auto; max-height: 4; padding: 0 1; display: none; color: $error; }
+    #failure.-said { display: block; }
+    #below { height: 1fr; }
+    #side { display: none; width: 52; padding: 0 1; border-left: solid $panel; height: 1fr; overflow-y: auto; }
+    .-wide #side { display: block; }
+    #no-servers { height: 1fr; padding: 1 2; display: none; color: $text-muted; }
+    .-empty #no-servers { display: block; }
+    .-empty ServerTable, .-empty #chosen, .-empty #start, .-empty #below { display: none; }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("n", "new", "new", tooltip="start a server"),
+        Binding("x", "stop", "stop", tooltip="stop the chosen server (asks once)"),
+        Binding("r", "restart", "restart", tooltip="restart it (asks once), or start an ended one again"),
+        Binding("enter", "details", "details", tooltip="all that is known of the chosen server"),
+        Binding("m", "monitor", "monitor", tooltip="show it in the Monitor"),
+        Binding("l", "log", "log", tooltip="into the log (arrows, page up and down) and back to the list"),
+        Binding("y", "copy", "copy", tooltip="copy its command line, which is shown too"),
+    ]
+
+    LEGEND = (
+        Number("KV tokens", "tokens that fit into the KV cache, as the log told at the start"),
+        Number("GPU", "CUDA_VISIBLE_DEVICES that the server was given; all; or cpu"),
+        Number("since", "how long it has been ready or starting; of an ended one, when it ended"),
+        Number("weights", "memory that the model takes, in GiB (2^30 bytes), and seconds to load it"),
+        Number("compile", "seconds of torch.compile; – where it was left out (enforce-eager)"),
+        Number("KV cache", "as KV tokens; vLLM fits it into what gpu-memory-utilization leaves"),
+        Number("graphs", "seconds to capture CUDA graphs; – where there are none"),
+        Number("ready", "time from the start until one real completion was answered"),
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._snapshot = ServersSnapshot()
+        self._chosen: int | None = None  # read by the poller's thread
+        self._tail: LogTail | None = None  # of the poller's thread alone
+
+    def compose_body(self) -> ComposeResult:
+        yield Static(
+            "No server yet.\n\nn  starts one: a model, or a vllm serve line that you paste\n"
+            "3  tunes: it starts the servers that it needs by itself",
+            id="no-servers",
+            markup=False,
+        )
+        yield ServerTable(id="servers")
+        yield Static(id="chosen", markup=False)
+        yield Static(id="start", markup=False)
+        yield Static(id="failure", markup=False)
+        with Horizontal(id="below"):
+            yield LogView(id="log")
+            with Vertical(id="side"):
+                yield Static(id="details", markup=False)
+
+    def on_mount(self) -> None:
+        self.query_one(ServerTable).focus()
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._draw_chosen)
+
+    # feeding
+
+    def refresh_from_store(self, reader: "Reader") -> ServersSnapshot:
+        servers = sorted(reader.servers(), key=lambda server: (server.state not in ACTIVE, -(server.id or 0)))[:LISTED]
+        wanted = self._chosen
+        chosen = next((server for server in servers if server.id == wanted), next(iter(servers), None))
+        if chosen is None or chosen.id is None:
+            return ServersSnapshot(tuple(servers))
+        if chosen.log_path and (self._tail is None or self._tail.path != chosen.log_path):
+            self._tail = LogTail(chosen.log_path)
+        log = self._tail.read() if self._tail is not None and chosen.log_path else None
+        return ServersSnapshot(tuple(servers), chosen.id, log, tuple(reader.events(server_id=chosen.id, limit=20)))
+
+    def show(self, snapshot: ServersSnapshot) -> None:
+        self._snapshot = snapshot
+        self.set_class(not snapshot.servers, "-empty")
+        self.query_one(ServerTable).update_servers(snapshot.servers, self._now())
+        self._draw_chosen()
+        if snapshot.log is not None:
+            self.query_one(LogView).follow(snapshot.log)
+
+    def _draw_chosen(self) -> None:
+        server = self._server()
+        if server is None:
+            return
+        now, width = self._now(), self.size.width - 2
+        title = Content.assemble(
+            state_words(server.state), "  ", (clean(server.name, 40), "bold"), f"  {clean(server.model, 200)}"
+        )
+        self.query_one("#chosen", Static).update(title.truncate(width, ellipsis=True))
+        self.query_one("#start", Static).update(flow(checklist(server, now), width))
+        failure = self.query_one("#failure", Static)
+        failure.set_class(bool(server.failure), "-said")
+        if server.failure:
+            failure.update(f"✗ {clean(server.failure, 300)}")
+        self.query_one("#details", Static).update(detail_lines(details(server, now), 48))
+
+    def _server(self) -> ServerRecord | None:
+        """The chosen server as it was read last."""
+        return next((server for server in self._snapshot.servers if server.id == self._snapshot.chosen), None)
+
+    def _now(self) -> datetime:
+        return self.app.now().astimezone(UTC)
+
+    # keys
+
+    @on(DataTable.RowHighlighted)
+    def choose(self, event: DataTable.RowHighlighted) -> None:
+        """Another server lies under the cursor: read its log."""
+        if event.row_key is not None and event.row_key.value is not None:
+            chosen = int(event.row_key.value)
+            if chosen != self._chosen:
+                self._chosen = chosen
+                self.app.ask()
+
+    @on(DataTable.RowSelected)
+    def open(self) -> None:
+        """Enter, or a click on the chosen row."""
+        self.action_details()
+
+    def action_new(self, line: str = "", name: str = "") -> None:
+        """The form that starts a server."""
+        self.app.push_screen(NewServer(line, name), self._started)
+
+    def _started(self, server_id: int | None) -> None:
+        if server_id is not None:
+            self._chosen = server_id
+            self.say(f"server {server_id} is starting; its keeper goes on without this screen")
+            self.app.ask()
+
+    def action_stop(self) -> None:
+        """Stop the chosen server after one question."""
+        server = self._commandable("stop")
+        if server is None:
+            return
+        if server.state not in ACTIVE:
+            self.say(f"{server.name} does not run")
+            return
+        question = f"Stop {server.name} on port {server.port}? Requests that it is answering are lost."
+        self._ask_then(question, "stop", server)
+
+    def action_restart(self) -> None:
+        """Restart the chosen server after one question; of one that ended, fill the form."""
+        server = self._commandable("restart")
+        if server is None:
+            return
+        if server.state not in ACTIVE:
+            self.action_new(command_line(server), server.name)
+            return
+        question = f"Restart {server.name} on port {server.port}? Requests that it is answering are lost."
+        self._ask_then(question, "restart", server)
+
+    def _commandable(self, deed: str) -> ServerRecord | None:
+        """The chosen server if it is one that takes commands, else a line that says why not."""
+        server = self._server()
+        if server is None:
+            self.say("no server is chosen; n starts one")
+        elif server.session_id is not None:
+            self.say(
+                f"server {server.id} belongs to session {server.session_id}: {deed} the session on 3 Tune", error=True
+            )
+            return None
+        return server
+
+    def _ask_then(self, question: str, command: str, server: ServerRecord) -> None:
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self._command(server, command)
+
+        self.app.push_screen(Confirm(question, f"{command} it"), answered)
+
+    @work(thread=True, group="command", description="asks a server's keeper")
+    def _command(self, server: ServerRecord, command: str) -> None:
+        from engine.keeper.client import call
+
+        assert server.id is not None
+        try:
+            answer = call(self.app.data_dir, "server", server.id, command)
+        except EngineError as error:
+            self.app.call_from_thread(self.say, str(error), True)
+        else:
+            self.app.call_from_thread(self.say, f"{server.name}: {answer.get('message', command)}")
+
+    def action_details(self) -> None:
+        """All that is known of the chosen server."""
+        server = self._server()
+        if server is not None:
+            self.app.push_screen(ServerDetails(server, self._snapshot.events, self._now()))
+
+    def action_monitor(self) -> None:
+        """Show the chosen server in the Monitor."""
+        server = self._server()
+        if server is not None and server.id is not None:
+            self.app.monitor_server(server.id)
+
+    def action_log(self) -> None:
+        """From the list into the log and back."""
+        log = self.query_one(LogView)
+        (self.query_one(ServerTable) if log.has_focus else log).focus()
+
+    def action_copy(self) -> None:
+        """The command line of the chosen server."""
+        server = self._server()
+        line = command_line(server) if server is not None else ""
+        if line:
+            self.app.push_screen(CopyPanel(line, "Command line"))
+        else:
+            self.say("there is no command line to copy yet")
+
+    def commands(self) -> tuple[Command, ...]:
+        server = self._server()
+        commands = [Command("Start a server", "From a model or a vllm serve line", self.action_new)]
+        if server is None:
+            return tuple(commands)
+        commands += [
+            Command("Details of the server", "All that is known of it", self.action_details),
+            Command("Copy the command line", "It is shown too", self.action_copy),
+            Command("Monitor the server", "Its memory, scheduler and GPU", self.action_monitor),
+        ]
+        if server.session_id is None and server.state in ACTIVE:
+            commands += [
+                Command("Stop the server", "Asks once", self.action_stop),
+                Command("Restart the server", "Asks once", self.action_restart),
+            ]
+        elif server.session_id is None:
+            commands.append(Command("Start the server again", "With the same command line", self.action_restart))
+        return tuple(commands)

@@ -1,0 +1,50 @@
+"""Numbers as the gauges show them: with their unit, in a fixed width so that they stand still, `–` for None."""
+
+import math
+from datetime import datetime
+
+from store.clock import parse_utc
+
+ABSENT = "–"
+
+
+def number(value: float | None, decimals: int = 0, unit: str = "") -> str:
+    """`27,245 tokens`; what cannot be read is `–`, without a unit and never 0."""
+    if value is None or not math.isfinite(value):
+        return ABSENT
+    return f"{value:,.{decimals}f}{unit}"
+
+
+def fixed(value: float | None, width: int, decimals: int = 0, unit: str = "") -> str:
+    """`number`, right-aligned so that the digits of absent and present values stand in the same columns."""
+    if value is None or not math.isfinite(value):
+        return f"{ABSENT}{' ' * len(unit)}".rjust(width)
+    return number(value, decimals, unit).rjust(width)
+
+
+def rate(value: float | None) -> str:
+    """A rate per second: one decimal below 100, none above."""
+    return number(value, 1 if value is not None and abs(value) < 99.95 else 0, "/s")
+
+
+def span(seconds: float | None) -> str:
+    """A duration as a clock shows it: `0:42`, `1:12:40`, `3 d 04:10`."""
+    if seconds is None or not math.isfinite(seconds):
+        return ABSENT
+    whole = max(0, int(seconds))
+    minutes, second = divmod(whole, 60)
+    hours, minute = divmod(minutes, 60)
+    days, hour = divmod(hours, 24)
+    if days:
+        return f"{days} d {hour:02d}:{minute:02d}"
+    return f"{hours}:{minute:02d}:{second:02d}" if hours else f"{minute}:{second:02d}"
+
+
+def local_clock(at: str | None) -> str:
+    """A stored UTC time as the wall clock here shows it: `14:01:37`."""
+    return ABSENT if at is None else parse_utc(at).astimezone().strftime("%H:%M:%S")
+
+
+def since(at: str | None, now: datetime) -> float | None:
+    """Seconds from a stored time until `now` (aware), never negative."""
+    return None if at is None else max(0.0, (now - parse_utc(at)).total_seconds())

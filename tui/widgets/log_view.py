@@ -1,0 +1,97 @@
+"""The tail of a log: read on the poller's thread in bounded pieces, shown in batches."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from textual.widgets import Log
+
+from engine.text import clean
+
+TAIL_BYTES = 64 * 1024  # of a log that is opened
+READ_BYTES = 256 * 1024  # at most in one reading; what is older is left out
+KEPT_LINES = 1000
+LINE_CELLS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class LogLines:
+    """The last lines of one log. `end` counts all lines read so far, so that a view knows which are new to it."""
+
+    path: str
+    lines: tuple[str, ...] = ()
+    end: int = 0
+    note: str | None = None  # why it cannot be read
+
+
+class LogTail:
+    """Follows one file. Not for several threads."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._at: int | None = None
+        self._rest = b""
+        self._lines: list[str] = []
+        self._end = 0
+
+    def read(self) -> LogLines:
+        """What the file holds now, in at most READ_BYTES of reading. A file that shrank is read anew."""
+        try:
+            self._take()
+        except FileNotFoundError:
+            return LogLines(self.path, note="no log yet")
+        except OSError as error:
+            return LogLines(self.path, tuple(self._lines), self._end, note=f"cannot read the log: {error.strerror}")
+        return LogLines(self.path, tuple(self._lines), self._end)
+
+    def _take(self) -> None:
+        with Path(self.path).open("rb") as log:
+            size = log.seek(0, 2)
+            if self._at is None or size < self._at:
+                self._lines, self._rest = [], b""
+                self._at = max(0, size - TAIL_BYTES)
+                cut = self._at > 0
+            else:
+                cut = size - self._at > READ_BYTES
+                if cut:
+                    self._at, self._rest = size - READ_BYTES, b""
+            log.seek(self._at)
+            data = log.read(size - self._at)
+        self._at += len(data)
+        pieces = (self._rest + data).split(b"\n")
+        self._rest = pieces.pop()[-READ_BYTES:]
+        if cut and pieces:
+            del pieces[0]
+        fresh = [_line(piece) for piece in pieces]
+        self._end += len(fresh)
+        self._lines = [*self._lines, *fresh][-KEPT_LINES:]
+
+
+def _line(raw: bytes) -> str:
+    """One line for a terminal. Of a progress bar that rewrote its line, the last state."""
+    return clean(raw.rstrip(b"\r").rpartition(b"\r")[2].decode(errors="replace"), LINE_CELLS)
+
+
+class LogView(Log):
+    """A log that follows its end until a person scrolls up, and again once they are back at the end."""
+
+    DEFAULT_CSS = """
+    LogView { height: 1fr; background: $background; scrollbar-size: 1 1; overflow-x: auto; padding: 0 1; }
+    """
+
+    def __init__(self, id: str | None = None) -> None:
+        super().__init__(max_lines=KEPT_LINES, id=id)
+        self._path = ""
+        self._shown = 0
+        self._note: str | None = None
+
+    def follow(self, log: LogLines) -> None:
+        """Add what is new since the last call; another file, or one that began anew, replaces all."""
+        if log.path != self._path or log.end < self._shown or log.note != self._note:
+            self.clear()
+            self._path, self._shown, self._note = log.path, 0, log.note
+            if log.note:
+                self.write_lines([log.note])
+        new = min(log.end - self._shown, len(log.lines))
+        if new:
+            self.write_lines(log.lines[-new:], scroll_end=self.is_vertical_scroll_end)
+        self._shown = log.end
