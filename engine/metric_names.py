@@ -1,0 +1,63 @@
+"""The names under which vLLM 0.10 to 0.33 exposes what we read: meaning → wire names, newest first.
+
+Names are matched whole, never by a part: `vllm:num_requests_waiting_by_reason` and `vllm:external_prefix_cache_hits`
+contain others, and `vllm:iteration_tokens_total` is a histogram although it ends as counters do. The Python client adds
+`_total` to each counter on the wire.
+"""
+
+RUNNING = ("vllm:num_requests_running",)
+WAITING = ("vllm:num_requests_waiting",)
+WAITING_BY_REASON = ("vllm:num_requests_waiting_by_reason",)  # 0.20.2 on; label reason: capacity, deferred
+KV_USAGE = ("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc")  # 0 to 1; the second is shown up to 0.10 only
+PREEMPTIONS = ("vllm:num_preemptions_total",)
+PROMPT_TOKENS = ("vllm:prompt_tokens_total",)
+GENERATION_TOKENS = ("vllm:generation_tokens_total",)
+PREFIX_QUERIES = ("vllm:prefix_cache_queries_total", "vllm:gpu_prefix_cache_queries_total")
+PREFIX_HITS = ("vllm:prefix_cache_hits_total", "vllm:gpu_prefix_cache_hits_total")
+REQUESTS_FINISHED = ("vllm:request_success_total",)  # counts aborts and errors too; label finished_reason
+CACHE_CONFIG = "vllm:cache_config_info"  # a gauge of 1 whose labels are the values
+PROCESS_START = "process_start_time_seconds"  # single-process Python front end only
+
+# Up to 0.10.0 the time between two tokens was called time per output token; from 0.11.2 on the latter is per request.
+HISTOGRAMS: dict[str, tuple[str, ...]] = {
+    "ttft": ("vllm:time_to_first_token_seconds",),
+    "itl": ("vllm:inter_token_latency_seconds", "vllm:time_per_output_token_seconds"),
+    "tpot": ("vllm:request_time_per_output_token_seconds",),
+    "e2el": ("vllm:e2e_request_latency_seconds",),
+    "queue": ("vllm:request_queue_time_seconds",),
+    "prefill": ("vllm:request_prefill_time_seconds",),
+    "decode": ("vllm:request_decode_time_seconds",),
+}
+
+_GAUGES = (
+    "num_requests_running num_requests_waiting num_requests_waiting_by_reason num_requests_swapped kv_cache_usage_perc "
+    "gpu_cache_usage_perc cpu_cache_usage_perc cpu_prefix_cache_hit_rate gpu_prefix_cache_hit_rate engine_sleep_state "
+    "cache_config_info lora_requests_info"
+)
+_COUNTERS = (
+    "num_preemptions prompt_tokens generation_tokens prompt_tokens_by_source prompt_tokens_cached "
+    "prompt_tokens_cached_by_source prompt_tokens_recomputed prefix_cache_queries prefix_cache_hits "
+    "gpu_prefix_cache_queries gpu_prefix_cache_hits external_prefix_cache_queries external_prefix_cache_hits "
+    "mm_cache_queries mm_cache_hits request_success admission_rejections corrupted_requests spec_decode_num_drafts "
+    "spec_decode_num_draft_tokens spec_decode_num_accepted_tokens spec_decode_num_accepted_tokens_per_pos "
+    "estimated_flops_per_gpu estimated_read_bytes_per_gpu estimated_write_bytes_per_gpu"
+)
+_OTHER_HISTOGRAMS = (
+    "iteration_tokens_total request_prompt_tokens request_generation_tokens request_params_n request_params_max_tokens "
+    "request_max_num_generation_tokens request_inference_time_seconds request_prefill_kv_computed_tokens "
+    "request_num_preemptions kv_block_lifetime_seconds kv_block_idle_before_evict_seconds kv_block_reuse_gap_seconds"
+)
+
+
+def _known() -> frozenset[str]:
+    names = {f"vllm:{name}" for name in _GAUGES.split()}
+    for name in _COUNTERS.split():
+        names |= {f"vllm:{name}{suffix}" for suffix in ("", "_total", "_created")}
+    histograms = [name for group in HISTOGRAMS.values() for name in group]
+    histograms += [f"vllm:{name}" for name in _OTHER_HISTOGRAMS.split()]
+    for name in histograms:
+        names |= {name + suffix for suffix in ("_bucket", "_sum", "_count", "_created")}
+    return frozenset(names)
+
+
+KNOWN_SERIES = _known()
