@@ -1,0 +1,67 @@
+"""Percentiles and means of what happened between two scrapes of one histogram.
+
+A histogram only says how many values lay under each bound. Within a bucket we interpolate linearly, as Prometheus'
+histogram_quantile does; below the first bound (10 ms for vLLM's inter-token latency, 300 ms for its queue time) and
+above the last finite one there is nothing to interpolate between, and we say so.
+"""
+
+import math
+from dataclasses import dataclass
+
+from engine.records import Histogram
+
+
+@dataclass(frozen=True, slots=True)
+class Percentile:
+    """`value` where the buckets resolve it. Else it lies below `upper` (the first bound) or above `lower` (the last).
+
+    In the histogram's own unit, seconds for latencies.
+    """
+
+    value: float | None
+    resolved: bool
+    lower: float | None = None
+    upper: float | None = None
+
+
+def window(before: Histogram | None, after: Histogram | None) -> Histogram | None:
+    """What came in between two scrapes; all of `after` without a `before`.
+
+    None where it cannot be said: no `after`, other buckets, or counts that went down (the server started anew).
+    """
+    if after is None or before is None:
+        return after
+    if [le for le, _ in before.buckets] != [le for le, _ in after.buckets]:
+        return None
+    buckets = tuple((le, new - old) for (le, new), (_, old) in zip(after.buckets, before.buckets, strict=True))
+    count = after.count - before.count
+    if count < 0 or any(number < 0 for _, number in buckets):
+        return None
+    return Histogram(buckets, after.sum - before.sum, count)
+
+
+def mean(histogram: Histogram | None) -> float | None:
+    """Mean of the values, exact (sum / count); None where there were none."""
+    if histogram is None or histogram.count <= 0:
+        return None
+    value = histogram.sum / histogram.count
+    return value if math.isfinite(value) else None
+
+
+def percentile(histogram: Histogram | None, perc: float) -> Percentile | None:
+    """The `perc`-th percentile (0 to 100) of the values; None where there were none."""
+    if histogram is None or not histogram.buckets or histogram.buckets[-1][1] <= 0:
+        return None
+    rank = perc / 100 * histogram.buckets[-1][1]
+    below, under = 0.0, None
+    for bound, cumulative in histogram.buckets:
+        if cumulative >= rank and cumulative > below:
+            if math.isinf(bound):
+                return Percentile(None, False, lower=under)
+            if under is None:
+                return Percentile(None, False, upper=bound)
+            return Percentile(
+                under + (bound - under) * max(rank - below, 0.0) / (cumulative - below), True, under, bound
+            )
+        below, under = cumulative, bound
+    return None
