@@ -59,7 +59,8 @@ RULES: tuple[Rule, ...] = (
         rf"To serve at least one request with the models?'s max seq len \((?P<max_model_len>{_INT})\), "
         rf"\((?P<needed_gib>{_NUM}) GiB KV\s+cache is needed, which is larger than the available KV cache\s+memory "
         rf"\((?P<available_gib>-?{_NUM}) GiB\)"
-        rf"(?:\.\s+Based on the available memory, the estimated maximum model length is (?P<longest_model_len>{_INT}))?",
+        rf"(?:\.\s+Based on the available memory, the estimated maximum model length is "
+        rf"(?P<longest_model_len>{_INT}))?",
         "One request of {max_model_len} tokens needs {needed_gib} GiB of KV cache; {available_gib} GiB are left.",
         "Raise gpu-memory-utilization[[, or lower max-model-len to {longest_model_len}]].",
     ),
@@ -75,7 +76,7 @@ RULES: tuple[Rule, ...] = (
         "free_memory_short",
         rf"Free memory on device (?:\S+ )?\((?P<free_gib>{_NUM})/(?P<total_gib>{_NUM}) GiB\) on startup "
         rf"is less than [^(]*\((?P<utilization>{_NUM}), (?P<wanted_gib>{_NUM}) GiB\)",
-        "{free_gib} of {total_gib} GiB GPU memory are free; gpu-memory-utilization {utilization} wants {wanted_gib} GiB.",
+        "{free_gib} of {total_gib} GiB are free on the GPU; gpu-memory-utilization {utilization} wants {wanted_gib}.",
         "Stop what else uses the GPU[[, or lower gpu-memory-utilization to {highest_utilization}]].",
         derive=_highest_utilization,
     ),
@@ -116,7 +117,7 @@ RULES: tuple[Rule, ...] = (
         "batched_tokens_invalid",
         rf"max_num_batched_tokens \((?P<max_num_batched_tokens>{_INT})\) "
         rf"is smaller than max_model_len \((?P<max_model_len>{_INT})\)",
-        "Chunked prefill is off and max-num-batched-tokens {max_num_batched_tokens} below max-model-len {max_model_len}.",
+        "max-num-batched-tokens {max_num_batched_tokens} is below max-model-len {max_model_len}, unchunked.",
         "Leave chunked prefill on, or raise max-num-batched-tokens to {max_model_len}.",
     ),
     _rule(
