@@ -6,11 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from engine.model import check_model
 from engine.records import EngineError
 from tuning.condition import ConditionError, read_condition
 from tuning.limits import check_metric, read_limit
 from tuning.plan_check import Mistakes, Section, shown_value
-from tuning.plan_flags import ServeParser, read_grid, read_server
+from tuning.plan_flags import read_grid, read_server
 from tuning.plan_workload import read_workload, workload_toml
 from tuning.records import Budget, Decide, Plan, PlanError, Workload
 
@@ -42,14 +43,12 @@ def read_plan(
     text: str,
     where: str = "plan.toml",
     *,
-    check_model: ModelCheck | None = None,
-    parse_serve: ServeParser | None = None,
+    check_model: ModelCheck = check_model,
 ) -> Plan:
     """Parse and check a plan. PlanError carries all mistakes, one line each: `plan.toml:12: [grid] …: what to do`.
 
     `where` is the file's name for those lines; paths in the plan are relative to its folder and come back absolute.
-    `check_model` raises EngineError for a model that is none, `parse_serve` takes a pasted `vllm serve` line apart;
-    both default to the engine's.
+    `check_model` raises EngineError for a model that is none.
     """
     try:
         data = tomllib.loads(text)
@@ -59,7 +58,7 @@ def read_plan(
     folder = Path(where).resolve().parent
     top = Section(data, (), "", mistakes)
     top.only(_TOP, _MISPLACED)
-    server, server_env, pasted_model, pasted_name = read_server(top, parse_serve)
+    server, server_env, pasted_model, pasted_name = read_server(top)
     workloads = _workloads(top, folder)
     grid, explicit = read_grid(top)
     plan = Plan(
@@ -118,25 +117,21 @@ def _syntax_line(message: str, where: str) -> str:
     return f"{where}:{place[1]}: not TOML: {message[: place.start()]} (column {place[2]})"
 
 
-def _model(top: Section, pasted: str | None, folder: Path, check: ModelCheck | None) -> str:
+def _model(top: Section, pasted: str | None, folder: Path, check: ModelCheck) -> str:
     name = top.text("model", pasted)
     if name is None:
         if "model" not in top.data:
             top.wrong(None, 'the plan names no model; add model = "PATH or hub name"')
         return ""
     local = (folder / Path(name).expanduser()).resolve()
+    if not local.exists() and not name.startswith((".", "~")):
+        local = Path(name).resolve()
     model = str(local) if local.exists() or name.startswith((".", "~")) else name
     try:
-        (check or _engine_check())(model)
+        check(model)
     except EngineError as error:
         top.wrong("model", str(error))
     return model
-
-
-def _engine_check() -> ModelCheck:
-    from engine.model import check_model
-
-    return check_model
 
 
 def _program(name: str | None, folder: Path) -> str | None:

@@ -1,14 +1,13 @@
 """The parts of a plan that hold `vllm serve` flags: `[server]`, the baseline, and `[grid]`, what is tried."""
 
 import math
-from collections.abc import Callable
 from difflib import get_close_matches
 from typing import Any
 
+from engine.command import flag_name as one_spelling
+from engine.command import parse_serve
 from engine.records import EngineError
 from tuning.plan_check import Section, is_number, shown_value
-
-ServeParser = Callable[[str], tuple[str, dict[str, Any]]]
 
 KNOBS = ("max-num-batched-tokens", "gpu-memory-utilization", "max-num-seqs")
 
@@ -19,7 +18,7 @@ _NEAR_KNOBS = frozenset(
 )
 
 
-_OURS = {  # flags of a server that a sweep sets itself
+SET_BY_A_SWEEP = {  # flags of a server that a sweep sets itself
     "host": "a sweep serves on this machine's loopback only; delete it",
     "port": "a sweep chooses a free port itself; delete it",
     "model": 'belongs at the top of the plan, as model = "…"',
@@ -28,30 +27,28 @@ _OURS = {  # flags of a server that a sweep sets itself
 }
 
 
-def read_server(
-    top: Section, parse: ServeParser | None
-) -> tuple[dict[str, Any], dict[str, str], str | None, str | None]:
+def read_server(top: Section) -> tuple[dict[str, Any], dict[str, str], str | None, str | None]:
     """(flags, environment, model of a pasted line, served name of a pasted line) of `[server]`."""
     section = top.table("server", "[server]")
     flags: dict[str, Any] = {}
     model = served = None
     if paste := section.text("paste"):
         try:
-            model, pasted = (parse or _engine_parser())(paste)
-        except (EngineError, ValueError) as error:
+            model, pasted = parse_serve(paste)
+        except EngineError as error:
             section.wrong("paste", str(error))
             pasted = {}
         served = pasted.pop("served-model-name", None)
         served = served[0] if isinstance(served, list) and served else served
         flags = {name: value for name, value in pasted.items() if name not in ("host", "port", "model")}
         if "api-key" in flags:
-            section.wrong("paste", f"--api-key: {_OURS['api-key']}")
+            section.wrong("paste", f"--api-key: {SET_BY_A_SWEEP['api-key']}")
     for key, value in section.data.items():
         if key in ("env", "paste"):
             continue
         name = flag_name(section, key)
-        if name in _OURS:
-            section.wrong(key, _OURS[name])
+        if name in SET_BY_A_SWEEP:
+            section.wrong(key, SET_BY_A_SWEEP[name])
         elif mistake := flag_mistake(name, value):
             section.wrong(key, mistake)
         flags[name] = value
@@ -63,12 +60,6 @@ def read_server(
     return flags, env, model, served if isinstance(served, str) else None
 
 
-def _engine_parser() -> ServeParser:
-    from engine.command import parse_serve
-
-    return parse_serve
-
-
 def read_grid(top: Section) -> tuple[dict[str, tuple[Any, ...]], tuple[dict[str, Any], ...]]:
     """(dimension → values, explicit candidates) of `[grid]`; one of the two is empty."""
     section = top.table("grid", "[grid]")
@@ -78,7 +69,7 @@ def read_grid(top: Section) -> tuple[dict[str, tuple[Any, ...]], tuple[dict[str,
         if key == "candidates":
             continue
         name = flag_name(section, key)
-        if name in _OURS:
+        if name in SET_BY_A_SWEEP:
             section.wrong(key, "cannot be varied: a sweep sets it itself; delete it")
         elif name in grid:
             section.wrong(key, f"stands twice (as {name} too); keep one of them")
@@ -111,7 +102,7 @@ def _explicit(section: Section) -> tuple[dict[str, Any], ...]:
         settings: dict[str, Any] = {}
         for key, value in item.items():
             name = flag_name(section, key, "candidates", index)
-            if name in _OURS:
+            if name in SET_BY_A_SWEEP:
                 section.wrong("candidates", f"{name} cannot be varied: a sweep sets it itself; delete it", index)
             elif mistake := flag_mistake(name, value):
                 section.wrong("candidates", f"{name} {mistake}", index)
@@ -122,7 +113,7 @@ def _explicit(section: Section) -> tuple[dict[str, Any], ...]:
 
 def flag_name(section: Section, key: str, *inner: str | int) -> str:
     """`key` as vLLM's command line spells it: dashes, none in front. A misspelt knob is noted with a hint."""
-    name = key.strip().lstrip("-").replace("_", "-")
+    name = one_spelling(key)
     if name not in KNOBS and name not in _NEAR_KNOBS and (near := get_close_matches(name, KNOBS, 1, cutoff=0.8)):
         section.wrong(inner[0] if inner and isinstance(inner[0], str) else key, f"did you mean {near[0]}?", *inner[1:])
     return name

@@ -1,0 +1,149 @@
+"""From a session's runs to its table: a summary and an effect for every candidate, workload and metric."""
+
+from collections.abc import Sequence
+
+from store.records import LaunchRecord, RunRecord, SessionRecord
+from tuning.budget import SECONDS_PER_HOUR
+from tuning.plan_json import candidates_from_json, plan_from_json
+from tuning.progress import Progress, seconds_used
+from tuning.records import (
+    RUN_METRICS,
+    Candidate,
+    CandidateResult,
+    Effect,
+    Plan,
+    SessionResult,
+    Summary,
+)
+from tuning.schedule import BASELINE
+from tuning.statistics import mean, mean_log, paired_ratio, t_interval
+
+Cells = dict[tuple[int, int], list[RunRecord]]  # (block, slot) → the measured runs of that launch
+
+
+def session_result(
+    session: SessionRecord, launches: Sequence[LaunchRecord], runs: Sequence[RunRecord], now: str
+) -> SessionResult:
+    """What the session says so far. `now` is UTC in ISO 8601. No verdicts: `Effect.verdict` is filled elsewhere.
+
+    The runs of a cell (block, candidate, slot) are averaged first, so that every number stands for one launch; only
+    measured runs that were accepted count. Effects compare the means of the logs within a block.
+    """
+    plan = plan_from_json(session.plan)
+    progress = Progress(session, plan, launches, runs, now)
+    used = seconds_used(launches, now)
+    price = plan.budget.gpu_price_per_hour
+    return SessionResult(
+        session_id=session.id or 0,
+        name=session.name,
+        state=session.state,
+        metric=deciding_metrics(plan),
+        results=tuple(
+            result
+            for workload in plan.workloads
+            for result in _workload_results(session, plan, workload.name, launches, runs)
+        ),
+        blocks_done=progress.blocks_done,
+        blocks_planned=plan.decide.blocks,
+        launches_done=len(progress.cells & progress.settled),
+        launches_planned=len(progress.cells),
+        runs_done=progress.runs_made,
+        runs_planned=progress.runs_planned,
+        seconds_used=used,
+        money_used=None if price is None else used / SECONDS_PER_HOUR * price,
+        seconds_left=progress.seconds_left,
+        environment=dict(session.environment),
+    )
+
+
+def deciding_metrics(plan: Plan) -> dict[str, str]:
+    """Workload → the metric it decides by; a workload that the plan's table leaves out decides nothing."""
+    metric = plan.decide.metric
+    if isinstance(metric, dict):
+        return dict(metric)
+    return {workload.name: metric for workload in plan.workloads}
+
+
+def _workload_results(
+    session: SessionRecord,
+    plan: Plan,
+    workload: str,
+    launches: Sequence[LaunchRecord],
+    runs: Sequence[RunRecord],
+) -> list[CandidateResult]:
+    confidence = 1 - plan.decide.error
+    counted: dict[int, Cells] = {}
+    for run in runs:
+        if run.workload == workload and run.kind == "measured" and run.state == "done":
+            counted.setdefault(run.candidate, {}).setdefault((run.block, run.slot), []).append(run)
+    baseline = counted.get(BASELINE, {})
+    return [
+        CandidateResult(
+            candidate=candidate,
+            workload=workload,
+            summaries=_summaries(counted.get(candidate.index, {}), confidence),
+            effects={}
+            if candidate.index == BASELINE
+            else _effects(counted.get(candidate.index, {}), baseline, confidence),
+            failures=_failures(session, candidate, launches),
+            rejected=sum(
+                run.state == "rejected" and (run.candidate, run.workload) == (candidate.index, workload) for run in runs
+            ),
+        )
+        for candidate in candidates_from_json(session.candidates)
+    ]
+
+
+def _summaries(cells: Cells, confidence: float) -> dict[str, Summary]:
+    """Metric → its summary; metrics that no run has are left out."""
+    summaries: dict[str, Summary] = {}
+    for metric in RUN_METRICS:
+        by_launch = [values for cell in cells.values() if (values := _values(cell, metric))]
+        if not by_launch:
+            continue
+        interval = t_interval([mean(values) for values in by_launch], confidence)
+        summaries[metric] = Summary(
+            n=interval.n,
+            runs=sum(map(len, by_launch)),
+            mean=interval.mean,
+            sd=interval.sd,
+            low=interval.low,
+            high=interval.high,
+        )
+    return summaries
+
+
+def _effects(cells: Cells, baseline: Cells, confidence: float) -> dict[str, Effect]:
+    """Metric → its effect; left out where no block has both, None inside where a value has no logarithm."""
+    effects: dict[str, Effect] = {}
+    for metric in RUN_METRICS:
+        ratio = paired_ratio(_logs_by_block(cells, metric), _logs_by_block(baseline, metric), confidence)
+        if ratio is not None:
+            effects[metric] = Effect(blocks=ratio.n, effect=ratio.mean, low=ratio.low, high=ratio.high)
+    return effects
+
+
+def _logs_by_block(cells: Cells, metric: str) -> dict[int, list[float]]:
+    blocks: dict[int, list[float]] = {}
+    for (block, _), runs in cells.items():
+        log = mean_log(_values(runs, metric))
+        if log is not None:
+            blocks.setdefault(block, []).append(log)
+    return blocks
+
+
+def _values(runs: Sequence[RunRecord], metric: str) -> list[float]:
+    return [value for run in runs if (value := run.metrics.get(metric)) is not None]
+
+
+def _failures(session: SessionRecord, candidate: Candidate, launches: Sequence[LaunchRecord]) -> tuple[str, ...]:
+    """Why launches of the candidate failed, and why it left; each reason once."""
+    reasons = [
+        launch.failure or launch.failure_class or "failed"
+        for launch in launches
+        if launch.candidate == candidate.index and launch.state == "failed"
+    ]
+    why = session.raw.get("out", {}).get(str(candidate.index))
+    if why and not any(reason in why for reason in reasons):
+        reasons.append(why)
+    return tuple(dict.fromkeys(reasons))

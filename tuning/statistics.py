@@ -1,0 +1,82 @@
+"""Means with t intervals, and paired effects: the arithmetic between launches and a table.
+
+The launch is the sampling unit: callers average the runs of a launch first and pass one number for each. Textbook
+formulas (Snedecor & Cochran, Statistical Methods, 8th ed., sections 4.5 and 6.3); quantiles from scipy.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """`mean` with the two-sided interval around it; `low` and `high` None where fewer than two values were given."""
+
+    n: int
+    mean: float
+    sd: float | None
+    low: float | None
+    high: float | None
+
+
+def mean(values: Sequence[float]) -> float:
+    """Arithmetic mean; ValueError for no values."""
+    if not values:
+        raise ValueError("the mean of nothing")
+    return math.fsum(values) / len(values)
+
+
+def sd(values: Sequence[float]) -> float | None:
+    """Standard deviation with n - 1, None below two values."""
+    if len(values) < 2:
+        return None
+    centre = mean(values)
+    return math.sqrt(math.fsum((value - centre) ** 2 for value in values) / (len(values) - 1))
+
+
+def t_quantile(probability: float, df: float) -> float:
+    """The value that Student's t with `df` degrees of freedom exceeds with 1 - probability (0 < probability < 1)."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(df, probability))
+
+
+def t_interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
+    """mean ± t(1 - (1 - confidence)/2; n - 1) · sd / √n, for values independent of each other; ValueError for none."""
+    centre, spread, n = mean(values), sd(values), len(values)
+    if spread is None:
+        return Interval(n, centre, None, None, None)
+    half = t_quantile(0.5 + confidence / 2, n - 1) * spread / math.sqrt(n)
+    return Interval(n, centre, spread, centre - half, centre + half)
+
+
+def paired_ratio(
+    candidate: Mapping[int, Sequence[float]], baseline: Mapping[int, Sequence[float]], confidence: float = 0.95
+) -> Interval | None:
+    """Candidate over baseline, as ratio - 1, from launches in the same blocks (block → mean log of each launch).
+
+    d_b = mean of the candidate's logs in block b - mean of the baseline's; the paired t interval of d over the blocks
+    that have both, through exp(·) - 1. `sd` stays on the log scale. None without a common block.
+    """
+    blocks = [block for block in candidate if candidate[block] and baseline.get(block)]
+    if not blocks:
+        return None
+    log = t_interval([mean(candidate[block]) - mean(baseline[block]) for block in sorted(blocks)], confidence)
+    low, high = (None if bound is None else _ratio(bound) for bound in (log.low, log.high))
+    centre = _ratio(log.mean)
+    return None if centre is None else Interval(log.n, centre, log.sd, low, high)
+
+
+def mean_log(values: Sequence[float]) -> float | None:
+    """Mean of the natural logs; None for no values, or where one is not above 0 and so has none."""
+    if not values or any(value <= 0 for value in values):
+        return None
+    return mean([math.log(value) for value in values])
+
+
+def _ratio(log: float) -> float | None:
+    try:
+        return math.expm1(log)
+    except OverflowError:
+        return None
