@@ -1,9 +1,9 @@
 """A session's results as a table for the terminal: one a workload, one line a candidate."""
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from engine.text import clean
+from store.clock import utc_now
 from store.records import SessionRecord
 from tui.metric_text import duration, effect_text, metric_name, metric_value, money
 from tui.output import columns
@@ -19,7 +19,7 @@ BESIDE = ("mean_ttft_ms", "p99_ttft_ms", "mean_itl_ms")
 def result_of(reader: "Reader", session: SessionRecord) -> SessionResult:
     """The session's results as they stand."""
     assert session.id is not None
-    return session_result(session, reader.launches(session.id), reader.runs(session.id), datetime.now(UTC))
+    return session_result(session, reader.launches(session.id), reader.runs(session.id), utc_now())
 
 
 def result_lines(reader: "Reader", session: SessionRecord) -> list[str]:
@@ -37,7 +37,7 @@ def result_lines(reader: "Reader", session: SessionRecord) -> list[str]:
 
 
 def workload_lines(result: SessionResult, workload: str) -> list[str]:
-    """One workload's table: the deciding metric with its 95 % interval over launches, then what stands beside it."""
+    """One workload's table: the deciding metric with its t interval over launches, then what stands beside it."""
     metric = result.metric.get(workload, "total_tok_per_s")
     rows = [row for row in result.results if row.workload == workload]
     beside = [name for name in BESIDE if name != metric]
@@ -46,7 +46,7 @@ def workload_lines(result: SessionResult, workload: str) -> list[str]:
         clean(workload, 40),
         "n",
         metric_name(metric),
-        "95 % interval",
+        "interval",
         "vs default",
         *map(metric_name, beside),
         "",
