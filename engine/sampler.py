@@ -149,15 +149,22 @@ def _raw(server: ServerSample | None, gpus: Iterable[GpuSample]) -> dict[str, An
         raw["requests_finished"] = dict(server.requests_finished)
         raw["waiting_by_reason"] = dict(server.waiting_by_reason)
         raw["process_start"] = server.process_start
-    if shown := [
-        {
-            "index": sample.index,
-            "temp_c": sample.temp_c,
-            "sm_clock_mhz": sample.sm_clock_mhz,
-            "throttle_reasons": None if sample.throttle_reasons is None else list(sample.throttle_reasons),
-            "pids": [process.pid for process in sample.processes],
-        }
-        for sample in gpus
-    ]:
+    if shown := [_gpu(sample) for sample in gpus]:
         raw["gpus"] = shown
     return raw
+
+
+def _gpu(gpu: GpuSample) -> dict[str, Any]:
+    return {
+        "index": gpu.index,
+        "name": gpu.name,
+        "mem_total_gib": gpu.mem_total_gib,
+        "mem_used_gib": gpu.mem_used_gib,
+        "util_perc": gpu.util_perc,
+        "power_w": gpu.power_w,
+        "power_limit_w": gpu.power_limit_w,
+        "sm_clock_mhz": gpu.sm_clock_mhz,
+        "temp_c": gpu.temp_c,
+        "throttle_reasons": None if gpu.throttle_reasons is None else list(gpu.throttle_reasons),
+        "pids": [process.pid for process in gpu.processes],
+    }
