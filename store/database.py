@@ -1,5 +1,6 @@
 """Opens the database: what is looked at before anything is written, and how each connection is set."""
 
+import os
 import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,7 +13,7 @@ from store.errors import (
     read_only,
     translated,
 )
-from store.file_system import Mount, journal_mode, read_mounts
+from store.file_system import Mount, can_write, journal_mode, read_mounts
 from store.reader import Reader
 from store.schema import STEPS, Step, apply_steps, is_current, is_foreign, is_newer
 from store.writer import Writer
@@ -38,6 +39,9 @@ def open_writer(
     Raises NewerDatabase, without having touched the file, or another StoreError.
     """
     _make_folder(path.parent)
+    # SQLite opens what it may not write for reading alone and would say so only at the first result.
+    if not can_write(path.parent) or (path.exists() and not os.access(path, os.W_OK, effective_ids=True)):
+        raise read_only(path)
     _refuse_newer(path, steps, timeout_s)
     with translated(path):
         connection = sqlite3.connect(path, timeout=timeout_s, isolation_level=None, check_same_thread=False)

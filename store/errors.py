@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from store.file_system import can_write
+
 
 class StoreError(Exception):
     """The store cannot do what was asked. `str()` is one line for a person."""
@@ -55,6 +57,8 @@ def translated(path: Path) -> Iterator[None]:
 def store_error(code: int, text: str, path: Path) -> StoreError:
     """The error for SQLite's (extended) result code `code` with its message `text`."""
     primary = code & 0xFF
+    if path.is_dir():
+        return StoreError(f"{path} is a folder where the database should be: move it away")
     if primary == sqlite3.SQLITE_FULL or (primary in _PERHAPS_FULL and _no_space(path.parent)):
         return full(path)
     if primary in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
@@ -114,12 +118,10 @@ def _no_space(folder: Path) -> bool:
 
 
 def _cannot_open(path: Path, text: str) -> StoreError:
-    if path.is_dir():
-        return StoreError(f"{path} is a folder where the database should be: move it away")
     if path.exists():
         return read_only(path)
     if not path.parent.exists():
         return NotFound(f"There is no folder {path.parent}: name another with --data-dir")
-    if not os.access(path.parent, os.W_OK | os.X_OK):
+    if not can_write(path.parent):
         return read_only(path)
     return StoreError(f"{path} cannot be opened ({text}): check the folder, or name another with --data-dir")

@@ -70,6 +70,11 @@ def mount_of(path: Path, mounts: Iterable[Mount]) -> Mount | None:
     return best
 
 
+def can_write(folder: Path) -> bool:
+    """Whether this process may make files in `folder` (by its effective user, as `open` has it)."""
+    return os.access(folder, os.W_OK | os.X_OK, effective_ids=True)
+
+
 def journal_mode(path: Path, mounts: Iterable[Mount]) -> JournalMode:
     """`wal` on a local file system, else `truncate`: the rollback journal that is emptied and not deleted at each
     commit, which spares network file systems two changes of the folder (https://sqlite.org/pragma.html#pragma_journal_mode)."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from store.database import FILE_NAME
 from store.errors import StoreError, folder_error
-from store.file_system import IN_MEMORY_TYPES, Mount, mount_of, read_mounts
+from store.file_system import IN_MEMORY_TYPES, Mount, can_write, mount_of, read_mounts
 
 # Rented pods mount the volume that outlives the container here; elsewhere it is an ordinary folder or absent.
 PERSISTENT_MOUNTS = (Path("/workspace"),)
@@ -80,7 +80,7 @@ def _choose(
         return last, "used last on this machine"
     points = {mount.point: mount.type for mount in mounts}
     for point in persistent:
-        if points.get(point, "tmpfs") not in IN_MEMORY_TYPES and os.access(point, os.W_OK | os.X_OK):
+        if points.get(point, "tmpfs") not in IN_MEMORY_TYPES and can_write(point):
             return point / "llmtune", f"{point} is a mount that outlives the container"
     return _xdg(environ, "XDG_DATA_HOME", home / ".local/share") / "llmtune", "the data directory of this user"
 
@@ -90,12 +90,12 @@ def _make(path: Path) -> None:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise folder_error(error, path) from error
-    if not os.access(path, os.W_OK | os.X_OK) and not os.access(path / FILE_NAME, os.R_OK):
+    if not can_write(path) and not os.access(path / FILE_NAME, os.R_OK, effective_ids=True):
         raise StoreError(f"{path} cannot be written: make it writable, or name another folder with --data-dir")
 
 
 def _read_only_warning(path: Path) -> str | None:
-    if os.access(path, os.W_OK | os.X_OK):
+    if can_write(path):
         return None
     return f"{path} cannot be written: what it holds can be read, nothing new can be kept"
 

@@ -1,0 +1,87 @@
+"""Small records that the tests of the store write."""
+
+from dataclasses import replace
+from typing import Any
+
+from store.records import EventRecord, LaunchRecord, RunRecord, SampleRecord, ServerRecord, SessionRecord
+from store.writer import Writer
+
+
+def a_session(**changes: Any) -> SessionRecord:
+    session = SessionRecord(
+        name="knobs",
+        state="paused",
+        plan_toml='name = "knobs"\n',
+        plan={"grid": {"max-num-seqs": [64, 256]}},
+        candidates=[{"index": 0, "label": "baseline", "settings": {}}],
+        seed=7,
+        created_at="2026-11-30T10:00:00.000Z",
+        environment={"vllm": "0.32.0"},
+        message="paused by hand",
+        keeper_pid=12,
+        raw={"note": "naïve – 日本"},
+    )
+    return replace(session, **changes)
+
+
+def a_server(session_id: int | None = None, **changes: Any) -> ServerRecord:
+    server = ServerRecord(
+        name="awq",
+        state="ready",
+        model="models/awq",
+        host="127.0.0.1",
+        port=8000,
+        command=["vllm", "serve", "models/awq"],
+        env={"HF_HOME": "/hf"},
+        log_path="logs/1.log",
+        marker="m1",
+        session_id=session_id,
+        pid=4711,
+        start_ticks=99,
+        descendants=[[4712, 100], [4713, 101]],
+        facts={"kv_cache_tokens": 117504},
+    )
+    return replace(server, **changes)
+
+
+def a_launch(session_id: int, **changes: Any) -> LaunchRecord:
+    launch = LaunchRecord(session_id, block=0, position=1, candidate=2, slot=0, attempt=0, state="done")
+    return replace(launch, **changes)
+
+
+def a_run(session_id: int, launch_id: int, **changes: Any) -> RunRecord:
+    run = RunRecord(
+        session_id,
+        launch_id,
+        block=0,
+        candidate=2,
+        slot=0,
+        workload="chat",
+        kind="measured",
+        repeat=0,
+        seed=11,
+        state="done",
+        metrics={"total_tok_per_s": 27223.5, "p99_ttft_ms": 469.0},
+        raw={"completed": 300},
+    )
+    return replace(run, **changes)
+
+
+def a_sample(**changes: Any) -> SampleRecord:
+    return replace(SampleRecord("2026-11-30T10:00:00.000Z", running=3.0, raw={"gpus": [{"index": 0}]}), **changes)
+
+
+def an_event(**changes: Any) -> EventRecord:
+    return replace(EventRecord("2026-11-30T10:00:00.000Z", "info", "started"), **changes)
+
+
+def fill(writer: Writer, **session: Any) -> tuple[int, int, int, int]:
+    """One session with a server, a launch, a run, two samples and two events; the ids of the first four."""
+    session_id = writer.insert(a_session(**session))
+    server_id = writer.insert(a_server(session_id))
+    launch_id = writer.insert(a_launch(session_id, server_id=server_id))
+    run_id = writer.insert(a_run(session_id, launch_id))
+    writer.insert_samples([a_sample(server_id=server_id), a_sample(run_id=run_id)])
+    writer.insert(an_event(session_id=session_id))
+    writer.insert(an_event(server_id=server_id))
+    return session_id, server_id, launch_id, run_id

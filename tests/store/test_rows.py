@@ -1,0 +1,69 @@
+import math
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from store.errors import DamagedStore
+from store.records import (
+    EventRecord,
+    LaunchRecord,
+    RunRecord,
+    SampleRecord,
+    ServerRecord,
+    SessionRecord,
+)
+from store.rows import Record, encode, from_row, shape, to_row
+from store.run_columns import RUN_COLUMNS
+from store.writer import Writer
+from tests.store.examples import a_launch, a_run, a_sample, a_server, a_session, an_event
+from tuning.records import RUN_METRICS
+
+TYPES: list[type[Record]] = [SessionRecord, ServerRecord, LaunchRecord, RunRecord, SampleRecord, EventRecord]
+
+
+def test_the_columns_of_a_run_are_the_metrics_of_a_run() -> None:
+    assert RUN_COLUMNS == RUN_METRICS
+
+
+@pytest.mark.parametrize("record_type", TYPES)
+def test_a_table_has_exactly_the_columns_of_its_record(record_type: type[Record], writer: Writer) -> None:
+    table = writer._connection.execute(f"PRAGMA table_info({shape(record_type).table})").fetchall()
+    assert {column[1] for column in table} == set(shape(record_type).columns)
+    metrics = set(RUN_COLUMNS) if record_type is RunRecord else set()
+    nullable = {column[1] for column in table if not column[3]} - metrics - {"id"}
+    optional = {field.name for field in fields(record_type) if field.default is None} - {"id"}
+    assert nullable == optional
+
+
+@pytest.mark.parametrize("record", [a_session(), a_server(), a_launch(1), a_sample(), an_event()])
+def test_a_record_survives_being_a_row(record: Any) -> None:
+    assert from_row(type(record), to_row(record), Path("x.db")) == record
+
+
+def test_a_run_reads_back_with_every_metric() -> None:
+    run = from_row(RunRecord, to_row(a_run(1, 2)), Path("x.db"))
+    assert tuple(run.metrics) == RUN_METRICS
+    assert {name: value for name, value in run.metrics.items() if value is not None} == a_run(1, 2).metrics
+    assert run.raw == {"completed": 300}
+
+
+def test_what_is_not_finite_becomes_none() -> None:
+    row = to_row(a_run(1, 2, metrics={"error_rate": math.nan}, raw={"itl": [1.0, math.inf, {"x": -math.inf}]}))
+    assert row["error_rate"] is None
+    assert row["raw"] == '{"itl":[1.0,null,{"x":null}]}'
+    assert to_row(a_sample(waiting=math.nan))["waiting"] is None
+
+
+def test_an_unknown_field_or_metric_is_refused_by_name() -> None:
+    with pytest.raises(ValueError, match="colour"):
+        encode(ServerRecord, {"colour": "red"})
+    with pytest.raises(ValueError, match="p95_ttft_ms"):
+        to_row(a_run(1, 2, metrics={"p95_ttft_ms": 1.0}))
+
+
+def test_a_column_that_is_not_json_is_damage() -> None:
+    row = to_row(a_session(id=3)) | {"plan": '{"grid": '}
+    with pytest.raises(DamagedStore, match=r"x\.db .*plan of session 3"):
+        from_row(SessionRecord, row, Path("x.db"))

@@ -1,0 +1,152 @@
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from store.database import open_reader, open_writer
+from store.errors import NewerDatabase, StoreError
+from store.schema import STEPS, applied_steps
+from tests.store.examples import a_session, fill
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
+
+OLDER = STEPS[:1]
+
+
+def step_999_of_the_future(db: "Database") -> None:
+    db.execute("ALTER TABLE session ADD COLUMN colour TEXT")
+
+
+NEWER = (*STEPS, step_999_of_the_future)
+
+
+def schema_of(path: Path) -> tuple[set[str], tuple[int, frozenset[str]]]:
+    connection = sqlite3.connect(path)
+    try:
+        return {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}, applied_steps(connection)
+    finally:
+        connection.close()
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+def test_steps_are_numbered_from_one_without_a_gap() -> None:
+    assert [int(step.__name__.split("_")[1]) for step in STEPS] == list(range(1, len(STEPS) + 1))
+
+
+def test_a_blank_file_gets_all_tables(path: Path) -> None:
+    path.parent.mkdir()
+    path.touch()
+    open_writer(path).close()
+    names, applied = schema_of(path)
+    assert {"session", "launch", "run", "sample", "event", "server", "run_by_session"} <= names
+    assert applied == (len(STEPS), frozenset(step.__name__ for step in STEPS))
+
+
+def test_an_older_file_is_brought_up_to_date_and_keeps_its_rows(path: Path) -> None:
+    with open_writer(path, steps=OLDER) as old:
+        old.insert(a_session(name="kept"))
+    assert "run_by_session" not in schema_of(path)[0]
+    with open_writer(path):
+        pass
+    assert "run_by_session" in schema_of(path)[0]
+    with open_reader(path) as reader:
+        assert [session.name for session in reader.sessions()] == ["kept"]
+
+
+def test_a_reader_has_an_older_file_brought_up_to_date(path: Path) -> None:
+    open_writer(path, steps=OLDER).close()
+    with open_reader(path) as reader:
+        assert reader.sessions() == []
+    assert schema_of(path)[1][0] == len(STEPS)
+
+
+def test_a_step_that_fails_leaves_the_file_as_it_was(path: Path) -> None:
+    def step_003_breaks(db: "Database") -> None:
+        db.execute("ALTER TABLE session ADD COLUMN colour TEXT")
+        db.execute("INSERT INTO no_such_table VALUES (1)")
+
+    with open_writer(path) as writer:
+        fill(writer)
+    before = schema_of(path)
+    with pytest.raises(StoreError, match="no_such_table"):
+        open_writer(path, steps=(*STEPS, step_003_breaks))
+    assert schema_of(path) == before
+    with open_reader(path) as reader:
+        assert len(reader.sessions()) == 1
+
+
+def test_a_newer_file_is_refused_and_not_touched(path: Path) -> None:
+    with open_writer(path, steps=NEWER) as newer:
+        fill(newer)
+    before = contents(path.parent)
+    with pytest.raises(NewerDatabase, match="newer llmtune and was left untouched: update llmtune"):
+        open_writer(path)
+    assert contents(path.parent) == before
+    with pytest.raises(NewerDatabase):
+        open_reader(path)
+    assert contents(path.parent)["llmtune.db"] == before["llmtune.db"]
+
+
+def test_a_newer_file_with_an_unwritten_journal_is_not_touched(path: Path) -> None:
+    """Opened by a writer, the content of a left-over WAL would go into the file."""
+    newer = open_writer(path, steps=NEWER)
+    fill(newer)
+    try:
+        before = contents(path.parent)
+        assert before["llmtune.db-wal"]
+        for open_it in (open_writer, open_reader):
+            with pytest.raises(NewerDatabase):
+                open_it(path)
+        after = contents(path.parent)
+        assert after["llmtune.db"] == before["llmtune.db"]
+        assert after["llmtune.db-wal"] == before["llmtune.db-wal"]
+    finally:
+        newer.close()
+
+
+def test_an_unknown_step_alone_makes_a_file_newer(path: Path) -> None:
+    open_writer(path, steps=NEWER).close()
+    connection = sqlite3.connect(path)
+    connection.execute(f"PRAGMA user_version = {len(STEPS)}")
+    connection.close()
+    with pytest.raises(NewerDatabase):
+        open_writer(path)
+
+
+def test_the_database_of_another_program_is_left_alone(path: Path) -> None:
+    path.parent.mkdir()
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE recipe (title TEXT)")
+    connection.close()
+    with pytest.raises(StoreError, match="another program"):
+        open_writer(path)
+    with pytest.raises(StoreError, match="another program"):
+        open_reader(path)
+    assert schema_of(path)[0] == {"recipe"}
+
+
+def test_programs_that_open_a_blank_file_at_once_all_succeed(path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from store.database import open_writer; from store.records import *\n"
+        "sys.stdin.readline()\n"
+        "with open_writer(Path(sys.argv[1])) as w: w.insert(EventRecord('2026-11-30T10:00:00.000Z', 'info', 'here'))"
+    )
+    arguments = [sys.executable, "-c", program, str(path)]
+    programs = [subprocess.Popen(arguments, stdin=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(4)]
+    outcomes = []
+    for each in programs:
+        assert each.stdin is not None
+        each.stdin.write(b"\n")
+        each.stdin.flush()
+    for each in programs:
+        outcomes.append((each.communicate(timeout=60)[1], each.returncode))
+    assert outcomes == [(b"", 0)] * 4
+    with open_reader(path) as reader:
+        assert len(reader.events()) == 4
