@@ -4,7 +4,6 @@ import argparse
 import os
 from pathlib import Path
 
-from tui.commands.places import data_place
 from tui.commands.sweep import begin, watch
 from tui.output import UsageError
 from tuning.demo import demo_plan
@@ -40,5 +39,4 @@ def run(args: argparse.Namespace) -> int:
     model = str(Path(model).resolve()) if Path(model).exists() else model
     args.vllm = args.vllm or os.environ.get("LLMTUNE_VLLM") or of_checkout(VLLM)
     plan = demo_plan(model, args.vllm, gpu=have_gpu())
-    place = data_place(args)
-    return watch(args, place, begin(args, place, plan, plan_toml(plan)))
+    return watch(args, *begin(args, plan, plan_toml(plan)))

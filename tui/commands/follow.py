@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ from engine.text import clean
 from store.clock import parse_utc
 from store.records import EventRecord, RunRecord, SessionRecord
 from tui.commands.places import reading
-from tui.commands.result_table import result_lines
+from tui.commands.result_table import result_lines, result_of
 from tui.metric_text import metric_name, metric_value
 from tui.output import complain, say, say_json
 
@@ -126,11 +126,7 @@ def finish(reader: "Reader", session: SessionRecord, as_json: bool) -> int:
     """The results of a session that has ended; its exit status."""
     assert session.id is not None
     if as_json:
-        import json
-
-        from tui.commands.report import report_text
-
-        say(json.dumps({"schema": 1, "type": "result", **json.loads(report_text(reader, session, "json"))}))
+        say_json({"type": "result", **asdict(result_of(reader, session))}, compact=True)
     else:
         say()
         for line in result_lines(reader, session):

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 DATABASE = "llmtune.db"
 
 
-def data_place(args: argparse.Namespace) -> Path:
-    """The data directory; what may be wrong with it is said once, on standard error."""
+def data_place(args: argparse.Namespace, *, warn: bool = False) -> Path:
+    """The data directory. `warn`, where something new is to be kept there: say on standard error what it may lose."""
     place = data_dir(args.data_dir, os.environ)
-    if place.warning:
+    if warn and place.warning:
         complain(place.warning)
     return place.path
 

@@ -16,7 +16,13 @@ if TYPE_CHECKING:
 
 def report_text(reader: "Reader", session: SessionRecord, form: str) -> str:
     """The report in one of the formats `md`, `json`, `csv`."""
-    return {"md": markdown, "json": to_json, "csv": to_csv}[form](result_of(reader, session))
+    assert session.id is not None
+    if form == "md":
+        return markdown(result_of(reader, session), session)
+    runs = reader.runs(session.id, with_raw=form == "json")
+    if form == "csv":
+        return to_csv(session, runs)
+    return to_json(result_of(reader, session), session, reader.launches(session.id), runs)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -23,7 +23,7 @@ ACTIVE = ("starting", "ready", "stopping")
 
 def run(args: argparse.Namespace) -> int:
     actions = {"start": start, "stop": stop, "restart": restart, "list": listing, "logs": logs}
-    return actions[args.action](args, data_place(args))
+    return actions[args.action](args)
 
 
 def servers(place: Path) -> list[ServerRecord]:
@@ -80,10 +80,11 @@ def spec_of(rest: list[str] | None) -> ServerSpec:
         raise UsageError(str(error)) from error
 
 
-def start(args: argparse.Namespace, place: Path) -> int:
+def start(args: argparse.Namespace) -> int:
     from engine.hand_servers import start_server
 
     spec = spec_of(args.rest)
+    place = data_place(args, warn=True)
     name = args.name or spec.served_name or Path(spec.model).name
     if any(server.name == name for server in by_hand(place, active=True)):
         raise UsageError(f"a server called {name} is there already: give another NAME, or `llmtune server stop {name}`")
@@ -98,21 +99,24 @@ def start(args: argparse.Namespace, place: Path) -> int:
     return status
 
 
-def stop(args: argparse.Namespace, place: Path) -> int:
+def stop(args: argparse.Namespace) -> int:
+    place = data_place(args)
     server = choose(by_hand(place, active=True), args.name, "running server")
     _ask(place, server, "stop")
     status = follow_stop(place, _number(server))
     return _done(args, place, server, status, "stopped")
 
 
-def restart(args: argparse.Namespace, place: Path) -> int:
+def restart(args: argparse.Namespace) -> int:
+    place = data_place(args)
     server = choose(by_hand(place, active=True), args.name, "running server")
     _ask(place, server, "restart")
     status = follow_start(place, _number(server), quiet=args.json, since=server.started_at)
     return _done(args, place, server, status, None)
 
 
-def listing(args: argparse.Namespace, place: Path) -> int:
+def listing(args: argparse.Namespace) -> int:
+    place = data_place(args)
     shown = servers(place) if args.all else [s for s in servers(place) if s.state in ACTIVE]
     kept = {s.id: s.session_id is not None or is_running(place, "server", _number(s)) for s in shown}
     if args.json:
@@ -125,7 +129,8 @@ def listing(args: argparse.Namespace, place: Path) -> int:
     return 0
 
 
-def logs(args: argparse.Namespace, place: Path) -> int:
+def logs(args: argparse.Namespace) -> int:
+    place = data_place(args)
     found = servers(place)
     server = choose(found if args.name else found[-1:], args.name, "server")
     path = Path(server.log_path)

@@ -27,18 +27,20 @@ def read_text(path: Path) -> str:
         raise UsageError(f"{path} is not a text file: give the plan's TOML file") from None
 
 
-def begin(args: argparse.Namespace, place: Path, plan: Plan, plan_text: str) -> int:
-    """Create the session and start its keeper; the session's id. Raises UsageError before anything is written where
-    the model or vLLM is not what the plan says."""
+def begin(args: argparse.Namespace, plan: Plan, plan_text: str) -> tuple[Path, int]:
+    """Create the session and start its keeper; the data directory and the session's id.
+
+    Raises UsageError, before anything is written, where the model or vLLM is not what the plan says."""
     try:
         check_model(plan.model)
         installation = find_vllm(args.vllm or plan.vllm, os.environ)
     except EngineError as error:
         raise UsageError(str(error)) from error
+    place = data_place(args, warn=True)
     session_id = create_session(place, plan, plan_text, installation)
     # The plan's secrets are kept nowhere, so the keeper gets them now.
     start_keeper(place, session_id, plan.server_env)
-    return session_id
+    return place, session_id
 
 
 def watch(args: argparse.Namespace, place: Path, session_id: int) -> int:
@@ -59,5 +61,4 @@ def run(args: argparse.Namespace) -> int:
     path = Path(args.plan)
     text = read_text(path)
     plan = read_plan(text, where=args.plan)
-    place = data_place(args)
-    return watch(args, place, begin(args, place, plan, text))
+    return watch(args, *begin(args, plan, text))
