@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def watch(url: str | None, every_s: float | None, as_json: bool) -> int:
-    """Print one sample, or one every `every_s` seconds until interrupted. 1 where the server at `url` did not answer."""
+    """Print one sample, or one every `every_s` seconds until interrupted. 1 where `url` did not answer."""
     gpu = GpuReader()
     previous: ServerSample | None = None
     error: str | None
