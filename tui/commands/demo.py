@@ -4,6 +4,7 @@ import argparse
 import os
 from pathlib import Path
 
+from engine.command import model_argument
 from tui.commands.sweep import begin, watch
 from tui.output import UsageError
 from tuning.demo import demo_plan
@@ -36,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     if model is None:
         raise UsageError("the demo needs a model: run `make demo` in a checkout, or give --model with a model's folder")
     # Absolute: the session can be resumed from anywhere.
-    model = str(Path(model).resolve()) if Path(model).exists() else model
+    model = model_argument(model)
     args.vllm = args.vllm or os.environ.get("LLMTUNE_VLLM") or of_checkout(VLLM)
     plan = demo_plan(model, args.vllm, gpu=have_gpu())
     return watch(args, *begin(args, plan, plan_toml(plan)))

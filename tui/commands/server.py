@@ -5,7 +5,7 @@ import os
 import shlex
 from pathlib import Path
 
-from engine.command import parse_serve
+from engine.command import model_argument, parse_serve, serve_argv, served_name
 from engine.installation import find_vllm
 from engine.keeper.client import KeeperGone, call, is_running
 from engine.model import check_model
@@ -66,15 +66,14 @@ def spec_of(rest: list[str] | None) -> ServerSpec:
         check_model(model)
         host = str(flags.pop("host", HOST))
         port = flags.pop("port", None)
-        served = flags.pop("served-model-name", None)
-        # The first name is what we ask for; vLLM accepts the others beside it.
-        first, *others = served if isinstance(served, list) else [served]
+        # Several names stay a flag; a single one is a field of its own.
+        served = None if isinstance(flags.get("served-model-name"), list) else flags.pop("served-model-name", None)
         return ServerSpec(
-            model=str(Path(model).resolve()) if Path(model).exists() else model,
+            model=model_argument(model),
             host=host,
             port=free_port(host) if port is None else int(port),
-            flags=flags if not others else {**flags, "served-model-name": [first, *others]},
-            served_name=None if first is None else str(first),
+            flags=flags,
+            served_name=None if served is None else str(served),
         )
     except (EngineError, ValueError) as error:
         raise UsageError(str(error)) from error
@@ -85,10 +84,11 @@ def start(args: argparse.Namespace) -> int:
 
     spec = spec_of(args.rest)
     place = data_place(args, warn=True)
-    name = args.name or spec.served_name or Path(spec.model).name
+    name = args.name or Path(served_name(spec)).name
     if any(server.name == name for server in by_hand(place, active=True)):
         raise UsageError(f"a server called {name} is there already: give another NAME, or `llmtune server stop {name}`")
     installation = find_vllm(args.vllm, os.environ)
+    serve_argv(installation, spec)  # what no command line can hold is told here, not in the keeper's log
     server_id = start_server(place, installation, spec, name)
     if not args.json:
         say(f"server {server_id} “{name}” on http://{spec.host}:{spec.port}, vLLM {installation.version}")

@@ -1,0 +1,40 @@
+"""Write the README's pictures: the screens on a real data directory, as SVG.
+
+    python scripts/export_screens.py DATA_DIR docs/images
+
+Best while a sweep runs there, so that the monitor has a server to show. Nothing is started or changed.
+"""
+
+import asyncio
+import sys
+from pathlib import Path
+
+from tui.app import LlmtuneApp
+
+SIZE = (100, 30)
+SCREENS = {"1": "servers", "2": "monitor", "3": "tune", "4": "sessions"}
+# Long enough for the poller to read, and for the monitor to have a history to draw.
+SETTLE_S = {"monitor": 20.0}
+SETTLE_OTHERS_S = 3.0
+
+
+async def export(data_dir: Path, target: Path) -> None:
+    """One file a screen, named after it."""
+    target.mkdir(parents=True, exist_ok=True)
+    app = LlmtuneApp(data_dir, vllm=None)
+    async with app.run_test(size=SIZE) as pilot:
+        for key, name in SCREENS.items():
+            await pilot.press(key)
+            await pilot.pause(SETTLE_S.get(name, SETTLE_OTHERS_S))
+            picture = app.export_screenshot(title=f"llmtune · {name}")
+            (target / f"{name}.svg").write_text(picture, encoding="utf-8")
+
+
+def main() -> None:
+    if len(sys.argv) != 3 or not (Path(sys.argv[1]) / "llmtune.db").is_file():
+        sys.exit(__doc__)
+    asyncio.run(export(Path(sys.argv[1]), Path(sys.argv[2])))
+
+
+if __name__ == "__main__":
+    main()
