@@ -43,12 +43,17 @@ def open_writer(
     if not can_write(path.parent) or (path.exists() and not os.access(path, os.W_OK, effective_ids=True)):
         raise read_only(path)
     _refuse_newer(path, steps, timeout_s)
+    wanted = journal_mode(path, read_mounts() if mounts is None else mounts)
     with translated(path):
         connection = sqlite3.connect(path, timeout=timeout_s, isolation_level=None, check_same_thread=False)
     try:
         with translated(path):
+            if wanted != "wal":
+                # A file that comes from a local disk may be in WAL, and only exclusive locking opens that without the
+                # shared memory which this file system may not have (https://sqlite.org/wal.html#noshm).
+                connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             _require_ours(connection, path, steps)
-            _set_journal(connection, journal_mode(path, read_mounts() if mounts is None else mounts))
+            _set_journal(connection, wanted)
             connection.execute("PRAGMA foreign_keys = ON")
             _migrate(connection, path, steps)
     except BaseException:
@@ -60,7 +65,8 @@ def open_writer(
 def open_reader(path: Path, *, steps: tuple[Step, ...] = STEPS, timeout_s: float = READER_TIMEOUT_S) -> Reader:
     """The reading end of the database at `path`; its connection cannot write.
 
-    A file that is older, blank, or was left in mid-transaction by a killed writer is first put right by a writer.
+    A file that is older, blank, or was left in mid-transaction by a killed writer is first put right by a writer. In a
+    folder that cannot be written the answers may be those of the moment of opening.
     Raises NotFound where there is no file, NewerDatabase, or another StoreError.
     """
     if not path.exists():
@@ -75,6 +81,10 @@ def open_reader(path: Path, *, steps: tuple[Step, ...] = STEPS, timeout_s: float
         raise read_only(path) from error
 
 
+# A killed writer's journal is to be rolled back, or the shared memory of a WAL cannot be had.
+_NOT_FOR_A_READER = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR)
+
+
 class _NeedsWriter(Exception):
     """The file cannot be read as it is; a writer would put it right."""
 
@@ -87,10 +97,10 @@ def _open_current(path: Path, steps: tuple[Step, ...], timeout_s: float) -> Read
                 connection.execute("PRAGMA query_only = ON")
                 current = is_current(connection, steps)
             except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode == sqlite3.SQLITE_READONLY_ROLLBACK:
-                    raise _NeedsWriter from error
-                if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
+                if error.sqlite_errorcode & 0xFF not in _NOT_FOR_A_READER:
                     raise
+                if can_write(path.parent):
+                    raise _NeedsWriter from error
                 # In a folder that cannot be written the -shm file of WAL cannot be made
                 # (https://sqlite.org/wal.html#readonly). With an empty WAL the file alone holds everything.
                 connection.close()
@@ -105,7 +115,7 @@ def _open_current(path: Path, steps: tuple[Step, ...], timeout_s: float) -> Read
     except BaseException:
         connection.close()
         raise
-    return Reader(connection, path)
+    return Reader(connection, path, roll_back=lambda: open_writer(path, steps=steps).close())
 
 
 def _connect_read_only(path: Path, timeout_s: float, *, immutable: bool) -> sqlite3.Connection:
@@ -166,20 +176,16 @@ def _set_journal(connection: sqlite3.Connection, wanted: str) -> None:
     of the file's order when the machine does; a rollback journal needs FULL for that
     (https://sqlite.org/pragma.html#pragma_synchronous)."""
     actual = connection.execute("PRAGMA journal_mode").fetchone()[0]
-    if actual == "wal" and wanted != "wal":
-        # Exclusive locking opens a WAL without shared memory, which this file system may not have
-        # (https://sqlite.org/wal.html#noshm).
-        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-        actual = connection.execute(f"PRAGMA journal_mode = {wanted}").fetchone()[0]
-        connection.execute("PRAGMA locking_mode = NORMAL")
-        connection.execute("SELECT 1 FROM sqlite_master").fetchall()  # the lock goes with the next access
-    elif actual != wanted:
+    if actual != wanted:
         try:
             actual = connection.execute(f"PRAGMA journal_mode = {wanted}").fetchone()[0]
         except sqlite3.OperationalError as error:
-            # Another has it open in the journal it has now; that one is correct too, if slower.
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+            # Another has it open with a rollback journal, which is correct too, if slower.
+            if wanted != "wal" or error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
                 raise
+    if wanted != "wal":
+        connection.execute("PRAGMA locking_mode = NORMAL")
+        connection.execute("SELECT 1 FROM sqlite_master").fetchall()  # the lock goes with the next access
     connection.execute(f"PRAGMA synchronous = {'NORMAL' if actual == 'wal' else 'FULL'}")
 
 

@@ -2,7 +2,7 @@
 
 import sqlite3
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -35,8 +35,10 @@ class Reader:
     """The reading end of a database; made by `store.database.open_reader`. Safe to call from several threads. Every
     method raises StoreError. Each answer is fetched whole, so no read lock outlives a call."""
 
-    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+    def __init__(self, connection: sqlite3.Connection, path: Path, roll_back: Callable[[], None]) -> None:
+        """`roll_back` ends the transaction that a killed writer has left in the file."""
         self.path = path
+        self._roll_back = roll_back
         self._connection = connection
         self._connection.row_factory = sqlite3.Row
         self._lock = threading.Lock()
@@ -163,6 +165,13 @@ class Reader:
 
     def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
         with self._lock, translated(self.path):
+            try:
+                return self._connection.execute(sql, values).fetchall()
+            except sqlite3.OperationalError as error:
+                # A writer with a rollback journal was killed after this reader was opened.
+                if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_READONLY_ROLLBACK:
+                    raise
+            self._roll_back()
             return self._connection.execute(sql, values).fetchall()
 
 

@@ -1,7 +1,7 @@
 """A record as a row and back, once for all tables, by the fields of the dataclasses.
 
 Fields of type dict or list are JSON text; the metrics of a run are a column each. What is not finite becomes None,
-since neither SQLite nor JSON has a NaN.
+since neither SQLite nor JSON has a NaN; what is not Unicode (a path of odd bytes) is escaped.
 """
 
 import json
@@ -76,11 +76,11 @@ def encode(record_type: type[Record], values: Mapping[str, Any]) -> dict[str, An
         if name == known.spread:
             if unknown := set(value) - set(known.spread_columns):
                 raise ValueError(f"{known.table} has no column for {', '.join(sorted(unknown))}")
-            row.update({column: finite(number) for column, number in value.items()})
+            row.update({column: storable(number) for column, number in value.items()})
         elif name in known.json:
-            row[name] = json.dumps(finite(value), allow_nan=False, separators=(",", ":"))
+            row[name] = json.dumps(storable(value), allow_nan=False, separators=(",", ":"))
         elif name in known.plain:
-            row[name] = finite(value)
+            row[name] = storable(value)
         else:
             raise ValueError(f"{record_type.__name__} has no field {name}")
     return row
@@ -103,12 +103,15 @@ def from_row(record_type: type[R], row: Mapping[str, Any], path: Path) -> R:
     return record_type(**values)
 
 
-def finite(value: Any) -> Any:
-    """`value` with each float in it that is not finite replaced by None; tuples become lists."""
+def storable(value: Any) -> Any:
+    """`value` with each float in it that is not finite replaced by None, and lone surrogates escaped (`\\udc80`);
+    tuples become lists."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {key: finite(item) for key, item in value.items()}
+        return {key: storable(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [finite(item) for item in value]
+        return [storable(item) for item in value]
     return value

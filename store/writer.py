@@ -25,7 +25,8 @@ class Writer:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All or nothing; a nested one joins the outer. Other threads wait. IMMEDIATE, because a transaction that
+        """All or nothing; a nested one joins the outer, as would another task of this thread: do not await within it.
+        Other threads wait. IMMEDIATE, because a transaction that
         starts by reading cannot wait for the write lock later: SQLite answers busy at once."""
         with self._lock, translated(self.path):
             if self._depth:

@@ -13,6 +13,7 @@ import pytest
 from store.database import open_reader, open_writer
 from store.errors import DamagedStore, NotFound, ReadOnlyStore, StoreError, StoreFull, StoreLocked
 from store.file_system import Mount
+from store.reader import Reader
 from store.records import SessionRecord
 from store.rows import Record
 from store.writer import Writer
@@ -61,6 +62,28 @@ def test_a_file_that_moves_to_another_kind_of_disk_changes_its_journal(path: Pat
     with open_writer(path, mounts=LOCAL) as writer, open_reader(path) as reader:
         assert pragma(writer, "journal_mode") == "wal"
         assert len(reader.sessions()) == 3
+
+
+@pytest.mark.parametrize("open_it", [open_writer, open_reader])
+def test_a_wal_file_on_a_disk_without_shared_memory_is_turned(
+    open_it: Callable[[Path], Writer | Reader], path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite's `unix-dotfile` has no shared memory, as some network mounts."""
+    with open_writer(path, mounts=LOCAL) as writer:
+        fill(writer)
+    connect: Callable[..., sqlite3.Connection] = sqlite3.connect
+
+    def connect_without_shared_memory(target: Path | str, **options: Any) -> sqlite3.Connection:
+        address = target if isinstance(target, str) else f"{target.as_uri()}?mode=rwc"
+        return connect(f"{address}&vfs=unix-dotfile", **(options | {"uri": True}))
+
+    monkeypatch.setattr("store.database.sqlite3.connect", connect_without_shared_memory)
+    monkeypatch.setattr("store.database.read_mounts", lambda: NETWORK)
+    open_it(path).close()
+    with open_writer(path) as writer, open_reader(path) as reader:
+        assert pragma(writer, "journal_mode") == "truncate"
+        writer.insert(a_session())
+        assert len(reader.sessions()) == 2
 
 
 def test_the_folder_is_made_for_its_owner_alone(tmp_path: Path) -> None:

@@ -56,6 +56,12 @@ def test_what_is_not_finite_becomes_none() -> None:
     assert to_row(a_sample(waiting=math.nan))["waiting"] is None
 
 
+def test_a_path_of_odd_bytes_is_kept_readable(writer: Writer) -> None:
+    id = writer.insert(a_server(log_path="logs/\udcff.log", command=["\udcff", "ü"]))
+    row = writer._connection.execute("SELECT log_path, command FROM server WHERE id = ?", (id,)).fetchone()
+    assert row == ("logs/\\udcff.log", '["\\\\udcff","\\u00fc"]')
+
+
 def test_an_unknown_field_or_metric_is_refused_by_name() -> None:
     with pytest.raises(ValueError, match="colour"):
         encode(ServerRecord, {"colour": "red"})

@@ -132,13 +132,22 @@ def test_the_database_of_another_program_is_left_alone(path: Path) -> None:
     assert schema_of(path)[0] == {"recipe"}
 
 
-def test_programs_that_open_a_blank_file_at_once_all_succeed(path: Path) -> None:
-    program = (
-        "import sys; from pathlib import Path; from store.database import open_writer; from store.records import *\n"
-        "sys.stdin.readline()\n"
-        "with open_writer(Path(sys.argv[1])) as w: w.insert(EventRecord('2026-11-30T10:00:00.000Z', 'info', 'here'))"
-    )
-    arguments = [sys.executable, "-c", program, str(path)]
+_OPENS_AND_WRITES = """
+import sys
+from pathlib import Path
+from store.database import open_writer
+from store.file_system import Mount
+from store.records import EventRecord
+sys.stdin.readline()
+for _ in range(10):
+    with open_writer(Path(sys.argv[1]), mounts=(Mount(Path("/"), sys.argv[2]),)) as writer:
+        writer.insert(EventRecord("2026-11-30T10:00:00.000Z", "info", "here"))
+"""
+
+
+@pytest.mark.parametrize("file_system", ["ext4", "nfs4"])
+def test_programs_that_open_a_blank_file_at_once_all_succeed(file_system: str, path: Path) -> None:
+    arguments = [sys.executable, "-c", _OPENS_AND_WRITES, str(path), file_system]
     programs = [subprocess.Popen(arguments, stdin=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(4)]
     outcomes = []
     for each in programs:
@@ -149,4 +158,4 @@ def test_programs_that_open_a_blank_file_at_once_all_succeed(path: Path) -> None
         outcomes.append((each.communicate(timeout=60)[1], each.returncode))
     assert outcomes == [(b"", 0)] * 4
     with open_reader(path) as reader:
-        assert len(reader.events()) == 4
+        assert len(reader.events()) == 40

@@ -155,11 +155,8 @@ with writer.transaction():
 """
 
 
-@pytest.mark.parametrize("file_system", ["ext4", "nfs4"])
-@pytest.mark.parametrize("next_to_open", ["reader", "writer"])
-def test_a_writer_killed_in_mid_transaction_loses_nothing_committed(
-    file_system: str, next_to_open: str, path: Path
-) -> None:
+def kill_in_mid_transaction(path: Path, file_system: str) -> None:
+    """Leaves 20 sessions called `kept …` and the journal of an unfinished transaction."""
     arguments = [sys.executable, "-c", _KILLED_WRITER, str(path), file_system]
     root = Path(__file__).resolve().parents[2]
     with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=root) as victim:
@@ -169,12 +166,26 @@ def test_a_writer_killed_in_mid_transaction_loses_nothing_committed(
         victim.wait(timeout=30)
     journal = path.with_name(path.name + ("-wal" if file_system == "ext4" else "-journal"))
     assert journal.stat().st_size > 0
+
+
+@pytest.mark.parametrize("file_system", ["ext4", "nfs4"])
+@pytest.mark.parametrize("next_to_open", ["reader", "writer"])
+def test_a_writer_killed_in_mid_transaction_loses_nothing_committed(
+    file_system: str, next_to_open: str, path: Path
+) -> None:
+    kill_in_mid_transaction(path, file_system)
     if next_to_open == "writer":
         with open_writer(path, mounts=(Mount(Path("/"), file_system),)) as writer:
             writer.insert_samples([SampleRecord("2026-11-30T10:00:00.000Z")])
     with open_reader(path) as reader:
         assert [session.name for session in reader.sessions()] == [f"kept {number}" for number in range(20)]
         assert reader._connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
+
+
+def test_a_reader_that_was_there_before_goes_on_after_the_kill(path: Path) -> None:
+    with open_writer(path, mounts=(Mount(Path("/"), "nfs4"),)), open_reader(path) as reader:
+        kill_in_mid_transaction(path, "nfs4")
+        assert len(reader.sessions()) == 20
 
 
 def test_events_keep_text_as_it_is(writer: Writer, reader: Reader) -> None:
