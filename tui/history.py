@@ -20,13 +20,16 @@ Point = tuple[float, float | None]
 class GpuRow:
     """One GPU now, with the recent utilization. Without per-GPU readings, the sums over those that the server uses."""
 
-    name: str
+    index: str
+    model: str = ""
     used_gib: float | None = None
     total_gib: float | None = None
     util_perc: float | None = None
     power_w: float | None = None
     limit_w: float | None = None
     temp_c: float | None = None
+    clock_mhz: float | None = None
+    throttled: tuple[str, ...] = ()
     util: tuple[Point, ...] = ()
 
 
@@ -179,7 +182,7 @@ def gpu_rows(samples: Sequence[SampleRecord]) -> tuple[GpuRow, ...]:
         return ()
     return (
         GpuRow(
-            "GPU",
+            "",
             used_gib=_finite(newest.gpu_mem_used_gib),
             util_perc=_finite(newest.gpu_util_perc),
             power_w=_finite(newest.gpu_power_w),
@@ -194,19 +197,22 @@ def _gpus(sample: SampleRecord) -> list[dict[str, Any]]:
 
 
 def _gpu_row(gpu: dict[str, Any], samples: Sequence[SampleRecord]) -> GpuRow:
-    index = gpu.get("index")
+    index, reasons = gpu.get("index"), gpu.get("throttle_reasons")
 
     def util(sample: SampleRecord) -> float | None:
         return next((_finite(other.get("util_perc")) for other in _gpus(sample) if other.get("index") == index), None)
 
     return GpuRow(
-        f"GPU {index} {gpu.get('name') or ''}".strip(),
+        str(index),
+        str(gpu.get("name") or ""),
         used_gib=_finite(gpu.get("mem_used_gib")),
         total_gib=_finite(gpu.get("mem_total_gib")),
         util_perc=_finite(gpu.get("util_perc")),
         power_w=_finite(gpu.get("power_w")),
         limit_w=_finite(gpu.get("power_limit_w")),
         temp_c=_finite(gpu.get("temp_c")),
+        clock_mhz=_finite(gpu.get("sm_clock_mhz")),
+        throttled=tuple(map(str, reasons)) if isinstance(reasons, list) else (),
         util=tuple(gauge(samples, util)),
     )
 

@@ -96,6 +96,8 @@ def busy_samples(server_id: int, seconds: int = 300) -> list[SampleRecord]:
                         "power_w": 612.0,
                         "power_limit_w": 700.0,
                         "temp_c": 41.0,
+                        "sm_clock_mhz": 1980.0,
+                        "throttle_reasons": [],
                     }
                 ],
             },
@@ -151,7 +153,7 @@ def filled(writer: Writer, data_dir: Path) -> Path:
             exit_code=1,
             failure_class="kv_cache_too_small",
             failure=failed,
-            facts={"weights_gib": 14.29, "load_s": 1.8},
+            facts={"weights_gib": 14.29, "load_s": 1.8, "compile_s": 24.61},
         )
     )
     return data_dir

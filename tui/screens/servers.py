@@ -52,10 +52,7 @@ class ServersScreen(LlmtuneScreen):
     #failure.-said { display: block; }
     #below { height: 1fr; }
     #side { display: none; width: 52; padding: 0 1; border-left: solid $panel; height: 1fr; overflow-y: auto; }
-    .-wide #side { display: block; }
     #no-servers { height: 1fr; padding: 1 2; display: none; color: $text-muted; }
-    .-empty #no-servers { display: block; }
-    .-empty ServerTable, .-empty #chosen, .-empty #start, .-empty #below { display: none; }
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -19,7 +19,6 @@ class Gauge(Widget):
 
     DEFAULT_CSS = """
     Gauge { height: 1; padding: 0 1; }
-    .-tall Gauge { height: 3; }
     """
 
     def __init__(self, label: str, colour: str = "$accent", id: str | None = None) -> None:
@@ -60,7 +59,7 @@ class Gauge(Widget):
                     "  ",
                     (line.rjust(width), self._colour),
                     "  ",
-                    self._note if last else "",
+                    self._note.truncate(NOTE_W) if last else "",
                 )
             )
         return Content("\n").join(rows)

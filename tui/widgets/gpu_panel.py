@@ -1,4 +1,4 @@
-"""Two lines for each GPU: memory of total; utilization with its history, power of its limit."""
+"""The GPUs: memory of total, utilization with its history, power of its limit, temperature, clock, throttling."""
 
 from collections.abc import Sequence
 
@@ -8,9 +8,10 @@ from textual.widgets import Static
 from engine.text import clean
 from tui.format import fixed, number
 from tui.history import GpuRow, slots
+from tui.widgets.gauge import LABEL_W, NOTE_W, VALUE_W
 from tui.widgets.spark import bar, blocks
 
-NAME_W = 10
+ROOMY = 2  # up to so many GPUs take two lines each, more one
 
 
 class GpuPanel(Static):
@@ -27,39 +28,66 @@ class GpuPanel(Static):
         """Show the GPUs; `note` is said where there are none."""
         if not gpus:
             said = clean(note, 200) if note else "no GPU reading"
-            self.update(Content.assemble((f"{'GPU':<{NAME_W}}", "$text-muted"), said))
+            self.update(Content.assemble((f"{'GPU':<{LABEL_W}}", "$text-muted"), said))
             return
         lines: list[Content] = []
         for gpu in gpus:
-            lines += self._lines(gpu, now, window_s)
+            lines += self._two_lines(gpu, now, window_s) if len(gpus) <= ROOMY else [self._one_line(gpu)]
+            if gpu.throttled:
+                lines.append(
+                    Content.assemble(("          ⚠ throttled: ", "bold $warning"), clean(", ".join(gpu.throttled), 60))
+                )
         self.update(Content("\n").join(lines))
 
-    def _lines(self, gpu: GpuRow, now: float, window_s: float) -> tuple[Content, Content]:
-        room = max(8, self.size.width - 2 - NAME_W - 11 - 2 - 2 - 27)
-        index, _, name = clean(gpu.name, 60).partition(" ")
-        number_, _, model = name.partition(" ")
-        label = f"{index} {number_}".strip()
+    def _two_lines(self, gpu: GpuRow, now: float, window_s: float) -> list[Content]:
+        room = max(8, self.size.width - LABEL_W - VALUE_W - NOTE_W - 4)
+        label, model = _names(gpu)
         history = blocks(slots(gpu.util, now, window_s, room), top=100.0)[0]
         memory = Content.assemble(
-            (f"{label:<{NAME_W}}", "$text-muted"),
-            (fixed(gpu.used_gib, 11, 1, " GiB"), "bold"),
+            (f"{label:<{LABEL_W}}", "$text-muted"),
+            (fixed(gpu.used_gib, VALUE_W, 1, " GiB"), "bold"),
             "  ",
             (bar(gpu.used_gib, gpu.total_gib, room), "$primary"),
             "  ",
-            f"of {number(gpu.total_gib, 1, ' GiB')}" if gpu.total_gib is not None else "used",
-            f"  {number(gpu.temp_c, 0, ' °C')}" if gpu.temp_c is not None else "",
-        )
-        power = (
-            f"{number(gpu.power_w)} of {number(gpu.limit_w)} W"
-            if gpu.limit_w is not None
-            else number(gpu.power_w, 0, " W")
+            _spaced(
+                f"of {number(gpu.total_gib, 1, ' GiB')}" if gpu.total_gib is not None else "in use",
+                number(gpu.temp_c, 0, " °C") if gpu.temp_c is not None else "",
+            ),
         )
         work = Content.assemble(
-            (f"{clean(model, NAME_W - 1).removeprefix('NVIDIA ')[: NAME_W - 1]:<{NAME_W}}", "$text-muted"),
-            (fixed(gpu.util_perc, 11, 0, " %"), "bold"),
+            (f"{model:<{LABEL_W}}", "$text-muted"),
+            (fixed(gpu.util_perc, VALUE_W, 0, " %"), "bold"),
             "  ",
             (history.rjust(room), "$primary"),
             "  ",
-            power,
+            _spaced(_power(gpu), number(gpu.clock_mhz, 0, " MHz") if gpu.clock_mhz is not None else ""),
         )
-        return memory, work
+        return [memory, work]
+
+    def _one_line(self, gpu: GpuRow) -> Content:
+        room = max(6, self.size.width - LABEL_W - 16 - 2 - 2 - 32)
+        label, _ = _names(gpu)
+        return Content.assemble(
+            (f"{label:<{LABEL_W}}", "$text-muted"),
+            (f"{fixed(gpu.used_gib, 6, 1)} of {fixed(gpu.total_gib, 6, 1)}", "bold"),
+            "  ",
+            (bar(gpu.used_gib, gpu.total_gib, room), "$primary"),
+            "  ",
+            f"{fixed(gpu.util_perc, 5, 0, ' %')} {_power(gpu):>15} {fixed(gpu.temp_c, 7, 0, ' °C')}",
+        )
+
+
+def _names(gpu: GpuRow) -> tuple[str, str]:
+    """`GPU 0` and the model without its maker, each in the room of a label."""
+    model = clean(gpu.model, 60).removeprefix("NVIDIA ").removeprefix("GeForce ")
+    return f"GPU {gpu.index}".strip(), Content(model).truncate(LABEL_W - 1, ellipsis=True).plain
+
+
+def _power(gpu: GpuRow) -> str:
+    if gpu.limit_w is None:
+        return number(gpu.power_w, 0, " W")
+    return f"{number(gpu.power_w)} of {number(gpu.limit_w)} W"
+
+
+def _spaced(*parts: str) -> str:
+    return "  ".join(part for part in parts if part)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from textual.widgets import Log
 
+from engine.log_lines import parse_line
 from engine.text import clean
 
 TAIL_BYTES = 64 * 1024  # of a log that is opened
@@ -67,8 +68,11 @@ class LogTail:
 
 
 def _line(raw: bytes) -> str:
-    """One line for a terminal. Of a progress bar that rewrote its line, the last state."""
-    return clean(raw.rstrip(b"\r").rpartition(b"\r")[2].decode(errors="replace"), LINE_CELLS)
+    """One line for a terminal: vLLM's head of some sixty characters as time and, where it is loud, level."""
+    line = parse_line(raw.decode(errors="replace"))
+    level = "" if line.level in (None, "INFO") else f"{line.level} "
+    time = f"{line.time.partition(' ')[2]} " if line.time else ""
+    return f"{time}{level}{clean(line.text, LINE_CELLS)}"
 
 
 class LogView(Log):

@@ -56,21 +56,21 @@ class MonitorPanel(Vertical):
             subject,
             rates(series.generation_tokens),
             rate(rate_now(series.generation_tokens)),
-            f"prefix hits {fixed(prefix, 11, 1, ' %')}",
+            f"prefix hits {fixed(prefix, 9, 1, ' %')}",
         )
         self._gauge(
             "prompt",
             subject,
             rates(series.prompt_tokens),
             rate(rate_now(series.prompt_tokens)),
-            f"preempted   {fixed(latest(series.preemptions), 9)}{_per_minute(growth(preempted))}",
+            f"preempted   {fixed(latest(series.preemptions), 7)}{_per_minute(growth(preempted))}",
         )
         self._gauge(
             "requests",
             subject,
             rates(series.requests),
             rate(rate_now(series.requests)),
-            f"finished    {fixed(latest(series.requests), 9)}",
+            f"finished {fixed(latest(series.requests), 10)}",
         )
         self.query_one(GpuPanel).draw(series.gpus, subject.now.timestamp(), window, subject.gpu_note)
         self.query_one("#monitor-events", Static).update(_events(subject.events))
@@ -120,7 +120,7 @@ def _reasons(series: Series) -> str:
 
 
 def _per_minute(grown: float | None) -> str:
-    return "" if not grown else f" (+{number(grown)}/min)"
+    return "" if not grown else f" +{number(grown)}/min"
 
 
 def _events(events: tuple[EventRecord, ...]) -> Content:

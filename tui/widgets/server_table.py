@@ -27,7 +27,6 @@ class ServerTable(DataTable[Text]):
 
     DEFAULT_CSS = """
     ServerTable { height: auto; min-height: 3; max-height: 9; scrollbar-size: 1 1; overflow-x: hidden; }
-    .-tall ServerTable { max-height: 16; }
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
