@@ -117,11 +117,10 @@ class _Log:
         texts = [self.lines[i].text for i in indices]
         joined = "\n".join(texts)
         starts = _line_starts(texts)
-        matches = [(found.start(), rule, found) for rule in RULES if (found := rule.pattern.search(joined))]
+        matches = [(rule, found) for rule in RULES if (found := rule.pattern.search(joined))]
         if matches:
-            _, rule, found = min(matches, key=lambda match: match[0])
-            first = bisect_right(starts, found.start()) - 1
-            last = bisect_right(starts, max(found.end() - 1, found.start())) - 1
+            rule, found = min(matches, key=lambda match: bisect_right(starts, match[1].start()))
+            first, last = bisect_right(starts, found.start()) - 1, bisect_right(starts, found.end() - 1) - 1
             return self._by_rule(rule, found, indices[first : last + 1], serving=start > 0)
         if (root := _root_exception(texts)) is not None:
             cause, line = root
