@@ -1,0 +1,1 @@
+"""Scripts that run in vLLM's own Python and import nothing of ours."""
