@@ -1,0 +1,249 @@
+"""Sessions: everything that was measured here."""
+
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.text import Text
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.widgets import DataTable, Input, Static
+
+from engine.keeper.client import is_running
+from store.errors import StoreError
+from tui import session_files
+from tui.palette import Command
+from tui.screens.base import LlmtuneScreen, Number
+from tui.screens.plot import PlotScreen
+from tui.screens.session_report import EXPORT_WORDS, EXPORTS, SessionReportScreen
+from tui.sessions_view import TITLES, SessionLine, SessionsSnapshot, SessionsSource, matching
+from tui.widgets.choose import Choose
+from tui.widgets.confirm import Confirm
+from tui.widgets.copy import CopyPanel
+
+if TYPE_CHECKING:
+    from store.reader import Reader
+
+WIDTHS = (5, 18, 14, 6, 9, 12, 60)  # each with one blank before it; the last is cut at the edge
+RIGHT = frozenset({0, 3, 4})
+NOTHING = "Nothing was measured here yet. 3 opens the editor of a plan; `llmtune demo` shows one."
+
+
+class SessionTable(DataTable[Text]):
+    """The list, its rows keyed by the session's id."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("j", "cursor_down", show=False),
+        Binding("k", "cursor_up", show=False),
+    ]
+
+
+class SessionsScreen(LlmtuneScreen):
+    """A list; `enter` opens a session's report."""
+
+    LEGEND: ClassVar[tuple[Number, ...]] = (
+        Number("cand.", "candidates beside the default"),
+        Number("runs", "measured runs made, of those the plan comes to if every candidate stays to the end"),
+        Number("begun", "month-day and time of day, here"),
+        Number("largest", "the effect of the chosen session that is furthest from 0, whichever way; no verdict"),
+    )
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "open", "open", tooltip="open the chosen session's report"),
+        Binding(
+            "slash", "filter", "filter", key_display="/", tooltip="show only sessions with these words; esc shows all"
+        ),
+        Binding("g", "plot", "plot", tooltip="plot a metric against a parameter"),
+        Binding("e", "export", "export", tooltip="write CSV, JSON or Markdown to the exports folder"),
+        Binding("d", "delete", "delete", tooltip="delete the session, after one question"),
+        Binding("y", "copy", "copy", tooltip="the command that prints the session's report"),
+    ]
+
+    DEFAULT_CSS = """
+    SessionsScreen SessionTable { height: 1fr; overflow-x: hidden; scrollbar-size-vertical: 1; }
+    SessionsScreen #none { padding: 1; display: none; }
+    SessionsScreen #filter { display: none; }
+    SessionsScreen #said { height: auto; max-height: 2; padding: 0 1; color: $text-muted; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._source = SessionsSource(self._alive)
+        self._lines: tuple[SessionLine, ...] = ()
+        self._shown: dict[int, SessionLine] = {}
+        self._order: tuple[int, ...] = ()
+        self._chosen: int | None = None
+
+    def compose_body(self) -> ComposeResult:
+        yield Input(placeholder="filter: words of name, model, state; esc shows all", id="filter", compact=True)
+        yield SessionTable(id="list", cursor_type="row", cell_padding=0)
+        yield Static(NOTHING, id="none", markup=False)
+        yield Static("", id="said", markup=False)
+
+    def on_mount(self) -> None:
+        table = self.query_one(SessionTable)
+        for at, (title, width) in enumerate(zip(TITLES, WIDTHS, strict=True)):
+            table.add_column(_cell(at, title), key=title, width=width)
+        table.focus()
+
+    def _alive(self, session_id: int) -> bool:
+        return is_running(self.app.data_dir, "session", session_id)
+
+    # what is shown
+
+    def refresh_from_store(self, reader: "Reader") -> SessionsSnapshot:
+        """The list, and what came of the chosen session."""
+        return self._source.read(reader, self._chosen)
+
+    def show(self, snapshot: SessionsSnapshot) -> None:
+        """Change what changed; a new session comes first and so the list is laid anew."""
+        self._lines = snapshot.lines
+        self._fill()
+        if snapshot.chosen == self._chosen:
+            self.query_one("#said", Static).update(Content(snapshot.said))
+
+    def _fill(self) -> None:
+        table = self.query_one(SessionTable)
+        lines = matching(self._lines, self.query_one("#filter", Input).value)
+        order = tuple(line.id for line in lines)
+        if order != self._order:
+            chosen = self._chosen
+            table.clear()
+            for line in lines:
+                table.add_row(*_cells(line), key=str(line.id))
+            if chosen in order:
+                table.move_cursor(row=order.index(chosen))
+        else:
+            for line in lines:
+                old = self._shown.get(line.id)
+                if old is not None and old.cells != line.cells:
+                    for title, cell, before, now in zip(TITLES, _cells(line), old.cells, line.cells, strict=True):
+                        if before != now:
+                            table.update_cell(str(line.id), title, cell)
+        self._order = order
+        self._shown = {line.id: line for line in lines}
+        if not lines:
+            self._chosen = None
+        self.query_one("#none").display = not self._lines
+        table.display = bool(self._lines)
+
+    @on(DataTable.RowHighlighted)
+    def _highlighted(self, event: DataTable.RowHighlighted) -> None:
+        if event.row_key.value is not None and int(event.row_key.value) != self._chosen:
+            self._chosen = int(event.row_key.value)
+            self.query_one("#said", Static).update("")
+            self.app.ask()
+
+    @property
+    def _line(self) -> SessionLine | None:
+        return self._shown.get(self._chosen) if self._chosen is not None else None
+
+    def commands(self) -> tuple[Command, ...]:
+        """What can be done with the chosen session."""
+        if self._line is None:
+            return ()
+        return (
+            Command("Open the report", "Tables, environment, events", self.action_open),
+            Command("Plot", "A metric against a parameter", self.action_plot),
+            Command("Export", "CSV, JSON or Markdown", self.action_export),
+            Command("Delete the session", "Asks once", self.action_delete),
+        )
+
+    # keys
+
+    @on(DataTable.RowSelected)
+    def action_open(self) -> None:
+        """The report of the chosen session."""
+        if self._chosen is not None:
+            self.app.push_screen(SessionReportScreen(self._chosen))
+
+    def action_plot(self) -> None:
+        """Draw the chosen session."""
+        if self._chosen is not None:
+            self.app.push_screen(PlotScreen(self._chosen))
+
+    def action_filter(self) -> None:
+        """Type words; enter goes back to the list."""
+        field = self.query_one("#filter", Input)
+        field.display = True
+        field.focus()
+
+    @on(Input.Changed, "#filter")
+    def _filtered(self) -> None:
+        self._fill()
+
+    @on(Input.Submitted, "#filter")
+    def _to_list(self) -> None:
+        self.query_one(SessionTable).focus()
+
+    def action_back(self) -> None:
+        """The whole list again."""
+        field = self.query_one("#filter", Input)
+        if field.display:
+            field.value = ""
+            field.display = False
+            self.query_one(SessionTable).focus()
+        else:
+            super().action_back()
+
+    def action_copy(self) -> None:
+        """The command that prints the report."""
+        if self._chosen is not None:
+            words = f"llmtune report {self._chosen} --data-dir {self.app.data_dir}"
+            self.app.push_screen(CopyPanel(words, "command line"))
+
+    def action_export(self) -> None:
+        """Ask for the format, and write the file."""
+        number = self._chosen
+        if number is None:
+            return
+
+        def chosen(key: str | None) -> None:
+            if key is not None:
+                self._export(number, EXPORTS[key])
+
+        self.app.push_screen(Choose(f"Export session {number} as", EXPORT_WORDS), chosen)
+
+    @work(thread=True, group="export", description="writes a report")
+    def _export(self, session_id: int, form: str) -> None:
+        try:
+            path = session_files.export(self.app.data_dir, session_id, form)
+        except (StoreError, OSError) as error:
+            self.app.call_from_thread(self.say, f"not exported: {error}", True)
+            return
+        self.app.call_from_thread(self.say, f"written: {path}")
+
+    def action_delete(self) -> None:
+        """Delete the chosen session, after a question."""
+        line = self._line
+        if line is None:
+            return
+        if line.state == "running" and self._alive(line.id):
+            self.say(f"session {line.id} is running: stop it first (3, then S)", error=True)
+            return
+        question = f'Delete session {line.id} "{line.name}" ({line.cells[4]} runs)? Its results are gone for good.'
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self._delete(line.id)
+
+        self.app.push_screen(Confirm(question, "delete it"), answered)
+
+    @work(thread=True, group="delete", description="deletes a session")
+    def _delete(self, session_id: int) -> None:
+        try:
+            session_files.delete(self.app.data_dir, session_id)
+        except StoreError as error:
+            self.app.call_from_thread(self.say, str(error), True)
+            return
+        self.app.call_from_thread(self.say, f"session {session_id} is deleted")
+        self.app.call_from_thread(self.app.ask)
+
+
+def _cells(line: SessionLine) -> list[Text]:
+    return [_cell(at, words) for at, words in enumerate(line.cells)]
+
+
+def _cell(at: int, words: str) -> Text:
+    """One blank before the words, or as many as bring them to the right."""
+    return Text(words.rjust(WIDTHS[at]) if at in RIGHT else f" {words}", no_wrap=True)

@@ -1,0 +1,401 @@
+"""Tune: the plan's editor while nothing runs, the session while one does."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widgets import ContentSwitcher, DataTable, Input, TextArea
+from textual.worker import get_current_worker
+
+from engine.installation import find_vllm
+from engine.keeper.client import call, is_running
+from engine.records import EngineError
+from store.clock import utc_now
+from store.errors import StoreError
+from tui import plan_preview, tune_view
+from tui.commands.demo import MODEL, VLLM, of_checkout
+from tui.metric_text import duration, metric_name, money, next_metric
+from tui.palette import Command
+from tui.plan_form import PlanForm, form_of, settings_of
+from tui.plan_preview import Basis, Preview
+from tui.screens.base import LlmtuneScreen, Number
+from tui.screens.session_report import SessionReportScreen
+from tui.tune_source import TuneSnapshot, TuneSource
+from tui.tune_view import LIVE_STATES, TuneView
+from tui.widgets.ask_line import AskLine
+from tui.widgets.confirm import Confirm
+from tui.widgets.copy import CopyPanel
+from tui.widgets.grid_editor import GridEditor
+from tui.widgets.session_panel import SessionPanel
+from tuning.demo import demo_plan
+from tuning.plan_file import load_plan
+from tuning.records import Plan, PlanError
+from tuning.sessions import create_session, start_keeper
+
+if TYPE_CHECKING:
+    from store.reader import Reader
+
+LIVE_ACTIONS = frozenset({"add", "skip", "pause", "stop", "metric", "workload", "report", "copy", "resume", "edit"})
+EDIT_ACTIONS = frozenset({"start", "load", "save"})
+
+
+class TuneScreen(LlmtuneScreen):
+    """`esc` leaves a field, so that the number keys change screens again; F1 to F4 change them from within a field."""
+
+    AUTO_FOCUS = ""
+
+    LEGEND: ClassVar[tuple[Number, ...]] = (
+        Number(
+            "block n of m", "a block is one fresh launch of every candidate in play, and one to three of the default"
+        ),
+        Number("n", "launches measured; the runs on one launch are averaged, so n counts what is independent"),
+        Number("total tok/s", "the deciding metric: mean over launches. m shows another"),
+        Number(
+            "vs default",
+            "candidate against default within its blocks, with a 95 % interval that ignores how many are compared",
+        ),
+        Number("p99 TTFT", "the time to the first token that 99 % of requests stayed below, mean over launches"),
+        Number("about … left", "launches and runs still planned, each as long as those so far"),
+        Number(
+            "hours, $", "launches times seconds a launch, plus runs times seconds a run; the line below says from where"
+        ),
+    )
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+s,S", "start", "start", key_display="^s", tooltip="start the session, after one question"),
+        Binding("ctrl+o", "load", "open plan", tooltip="fill the form from a plan file"),
+        Binding("ctrl+t", "save", "save plan", tooltip="write the form as a plan file"),
+        Binding("a", "add", "add", tooltip="add a candidate"),
+        Binding("x", "skip", "skip", tooltip="launch the chosen candidate no more"),
+        Binding("p", "pause", "pause", tooltip="pause after the run in progress, or go on"),
+        Binding("S", "stop", "stop", tooltip="stop the session; what is measured stays"),
+        Binding(
+            "R", "resume", "resume", tooltip="a new keeper for a session whose keeper is gone, or that was stopped"
+        ),
+        Binding("m", "metric", "metric", tooltip="the next metric in the table"),
+        Binding("M", "metric(-1)", show=False),
+        Binding("w", "workload", "workload", show=False, tooltip="the next workload"),
+        Binding("o", "report", "open", tooltip="open the session's report"),
+        Binding("e", "edit", "edit", tooltip="the editor, filled with this session's plan"),
+        Binding("y", "copy", "copy", tooltip="the chosen candidate's whole command line"),
+        *(
+            Binding(f"f{at}", f"app.go('{mode}')", show=False, priority=True)
+            for at, mode in enumerate(("servers", "monitor", "tune", "sessions"), start=1)
+        ),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._chosen: int | None = None
+        self._editing = False
+        self._filled: PlanForm | None = None
+        self._base: Plan | None = None
+        self._basis = Basis()
+        self._preview = Preview()
+        self._source = TuneSource(self._alive)
+
+    def compose_body(self) -> ComposeResult:
+        with ContentSwitcher(initial="live", id="switch"):
+            yield SessionPanel(id="live")
+            yield GridEditor(id="editor")
+
+    def on_mount(self) -> None:
+        self._chosen = self.app.open_session
+        self.query_one("#switch").display = False
+
+    def _alive(self, session_id: int) -> bool:
+        return is_running(self.app.data_dir, "session", session_id)
+
+    # what is shown
+
+    def refresh_from_store(self, reader: "Reader") -> TuneSnapshot:
+        """The chosen session, or the one that goes on, and what the editor starts from."""
+        return self._source.read(reader, self._chosen, utc_now())
+
+    def show(self, snapshot: TuneSnapshot) -> None:
+        """Fill the table, or the editor where there is no session."""
+        self._basis = snapshot.basis
+        if self._filled is None:
+            self._fill(snapshot.last_plan or self._first_plan())
+        if snapshot.view is not None:
+            self._chosen = snapshot.view.session.id
+            self._panel.show(snapshot.view)
+        self._switch("editor" if self._editing or snapshot.view is None else "live")
+
+    def _switch(self, to: str) -> None:
+        switch = self.query_one("#switch", ContentSwitcher)
+        if switch.current != to or not switch.display:
+            switch.current = to
+            switch.display = True
+            self.set_focus(self._panel.query_one("#first") if to == "live" else None)
+        self.refresh_bindings()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Only what the present half of the screen can do, and only where it would do something."""
+        live = self._is_live
+        if action in EDIT_ACTIONS:
+            return not live
+        if action not in LIVE_ACTIONS:
+            return True
+        view = self._panel.view if live else None
+        if view is None:
+            return False
+        goes_on = view.session.state in LIVE_STATES and view.keeper_alive
+        if action in ("add", "skip", "pause", "stop"):
+            return goes_on
+        if action == "resume":
+            return not view.keeper_alive and view.session.state != "done"
+        return action != "workload" or len(view.workloads) > 1
+
+    @property
+    def _is_live(self) -> bool:
+        return self.is_mounted and self.query_one("#switch", ContentSwitcher).current == "live"
+
+    @property
+    def _panel(self) -> SessionPanel:
+        return self.query_one(SessionPanel)
+
+    @property
+    def _view(self) -> TuneView | None:
+        return self._panel.view
+
+    def action_back(self) -> None:
+        """First out of the field, then back to the session."""
+        if isinstance(self.focused, Input | TextArea):
+            self.set_focus(None)
+        elif self._editing and self._view is not None:
+            self._editing = False
+            self._switch("live")
+        else:
+            super().action_back()
+
+    def commands(self) -> tuple[Command, ...]:
+        """The keys of the moment, by name."""
+        return tuple(
+            Command(binding.tooltip.capitalize(), f"key {binding.key}", self._runner(binding.action))
+            for binding in self.BINDINGS
+            if isinstance(binding, Binding) and binding.tooltip and self.check_action(binding.action, ())
+        )
+
+    def _runner(self, action: str) -> Any:
+        return lambda: self.run_action(action)
+
+    # the editor
+
+    def _first_plan(self) -> Plan:
+        gpu = Path("/dev/nvidiactl").exists()
+        return demo_plan(of_checkout(MODEL) or "", self.app.vllm or of_checkout(VLLM), gpu=gpu)
+
+    def _fill(self, plan: Plan) -> None:
+        self._base = plan
+        self._filled = form_of(plan)
+        self.query_one(GridEditor).fill(self._filled)
+
+    @on(GridEditor.Edited)
+    def _edited(self, message: GridEditor.Edited) -> None:
+        if message.form != self._filled and not self._is_live:
+            self._editing = True  # a session that begins elsewhere does not take the form away
+        if self._base is not None:
+            self._count(message.form, self._base, self._basis)
+
+    @work(thread=True, exclusive=True, group="preview", description="counts what the plan costs")
+    def _count(self, form: PlanForm, base: Plan, basis: Basis) -> None:
+        worker = get_current_worker()
+        found = plan_preview.preview(form, base, basis)
+        if not worker.is_cancelled:
+            self.app.call_from_thread(self._counted, found)
+
+    def _counted(self, found: Preview) -> None:
+        self._preview = found
+        self.query_one(GridEditor).show_preview(found)
+
+    def action_start(self) -> None:
+        """Ask once, with what it will cost, and start."""
+        form = self.query_one(GridEditor).form
+        if self._base is None:
+            return
+        found = self._preview = plan_preview.preview(form, self._base, self._basis)
+        self.query_one(GridEditor).show_preview(found)
+        plan, cost = found.plan, found.estimate
+        if plan is None or cost is None:
+            self.say(found.mistakes[0] if found.mistakes else "there is no plan yet", error=True)
+            return
+        price = f", {money(cost.money)}" if cost.money is not None else ""
+        question = (
+            f'Start "{plan.name}": {cost.launches} launches, {cost.runs} runs, '
+            f"about {duration(3600 * cost.hours)}{price} (time: {cost.basis})?"
+        )
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self._begin(plan, found.toml)
+
+        self.app.push_screen(Confirm(question, "start it"), answered)
+
+    @work(thread=True, group="begin", description="starts the session")
+    def _begin(self, plan: Plan, toml: str) -> None:
+        try:
+            installation = find_vllm(plan.vllm or self.app.vllm, os.environ)
+            session_id = create_session(self.app.data_dir, plan, toml, installation)
+            self.app.call_from_thread(self._begun, session_id)
+            start_keeper(self.app.data_dir, session_id, plan.server_env)
+        except (EngineError, StoreError, OSError) as error:
+            self.app.call_from_thread(self.say, f"it did not start: {error}", True)
+
+    def _begun(self, session_id: int) -> None:
+        self._chosen, self._editing = session_id, False
+        self._filled = self.query_one(GridEditor).form
+        self.say(f"session {session_id} starts; it goes on when this program is left")
+        self.app.ask()
+
+    def action_load(self) -> None:
+        """Fill the form from a plan file."""
+        self.app.push_screen(AskLine("Open which plan file?", hint="plan.toml"), self._load)
+
+    def _load(self, path: str | None) -> None:
+        if path is None:
+            return
+        try:
+            plan = load_plan(Path(path).expanduser())
+        except (PlanError, OSError) as error:
+            self.say(str(error), error=True)
+            return
+        self._fill(plan)
+        self._editing = True
+        self.say(f"{path} fills the form")
+
+    def action_save(self) -> None:
+        """Write the form as a plan file, if it is a plan."""
+        if self._preview.plan is None:
+            self.say("what stands in the form is no plan yet: see the lines below it", error=True)
+            return
+        name = "".join(char if char.isalnum() or char in "-_" else "-" for char in self._preview.plan.name)
+        self.app.push_screen(AskLine("Save the plan where?", f"{name}.toml"), self._save)
+
+    def _save(self, path: str | None) -> None:
+        if path is None:
+            return
+        target = Path(path).expanduser()
+        try:
+            with target.open("x", encoding="utf-8") as file:
+                file.write(self._preview.toml)
+        except FileExistsError:
+            self.say(f"{target} exists already; give another name", error=True)
+        except OSError as error:
+            self.say(f"{target} cannot be written: {error.strerror}", error=True)
+        else:
+            self.say(f"saved: {target.resolve()}; llmtune sweep {target} starts it without a screen")
+
+    # the session
+
+    @on(DataTable.RowHighlighted)
+    def _row(self) -> None:
+        self._panel.show_command()
+
+    def action_metric(self, step: int = 1) -> None:
+        """Show another metric in the table."""
+        panel, view = self._panel, self._view
+        if view is not None:
+            panel.metric = next_metric(panel.metric or view.result.metric.get(panel.workload, ""), step)
+            panel.show(view)
+            self.say(f"the table shows {metric_name(panel.metric)}")
+
+    def action_workload(self) -> None:
+        """Show the next workload."""
+        self._panel.next_workload()
+
+    def action_copy(self) -> None:
+        """The chosen candidate's command line, to the clipboard and shown."""
+        view, chosen = self._view, self._panel.candidate
+        if view is not None and view.plan is not None and chosen is not None:
+            self.app.push_screen(CopyPanel(tune_view.serve_line(view.plan, chosen), "command line"))
+
+    def action_report(self) -> None:
+        """Open the report."""
+        if self._chosen is not None:
+            self.app.push_screen(SessionReportScreen(self._chosen))
+
+    def action_edit(self) -> None:
+        """The editor, filled with this session's plan."""
+        view = self._view
+        if view is not None and view.plan is not None:
+            self._editing = True
+            self._fill(view.plan)
+            self._switch("editor")
+
+    def action_add(self) -> None:
+        """Ask for one more candidate."""
+        question = "Add which candidate? flag=value, several with blanks between; the rest is as in the default"
+        self.app.push_screen(AskLine(question, hint="max-num-seqs=128 gpu-memory-utilization=0.93"), self._add)
+
+    def _add(self, line: str | None) -> None:
+        if line is None:
+            return
+        try:
+            settings = settings_of(line)
+        except PlanError as error:
+            self.say(str(error), error=True)
+            return
+        self._command("add", "the candidate is launched at the end of this block", settings=settings)
+
+    def action_skip(self) -> None:
+        """Launch the chosen candidate no more, after a question."""
+        view, chosen = self._view, self._panel.candidate
+        if view is None or chosen is None:
+            return
+        if chosen.index == 0:
+            self.say("the default stays: everything is compared with it", error=True)
+            return
+        name = tune_view.launch_name(view, chosen.index)
+        question = f"Leave {name} out from now on? What is measured of it stays."
+        self._confirm(question, "leave it out", "skip", f"{name} is left out", candidate=chosen.index)
+
+    def action_pause(self) -> None:
+        """Pause after the run in progress, or go on."""
+        paused = self._view is not None and self._view.session.state == "paused"
+        if paused:
+            self._command("resume", "it goes on")
+        else:
+            self._command("pause", "it pauses after the run in progress; p goes on")
+
+    def action_stop(self) -> None:
+        """Stop the session, after a question."""
+        question = f"Stop session {self._chosen}? What is measured stays; the run in progress is lost."
+        self._confirm(question, "stop it", "stop", "it stops; R goes on later")
+
+    def _confirm(self, question: str, deed: str, command: str, said: str, **arguments: Any) -> None:
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self._command(command, said, **arguments)
+
+        self.app.push_screen(Confirm(question, deed), answered)
+
+    def action_resume(self) -> None:
+        """A new keeper, which begins at the first run without a result."""
+        if self._chosen is not None:
+            self._revive(self._chosen)
+
+    @work(thread=True, group="keeper", description="asks the session's keeper")
+    def _command(self, command: str, said: str, **arguments: Any) -> None:
+        if self._chosen is None:
+            return
+        try:
+            call(self.app.data_dir, "session", self._chosen, command, **arguments)
+        except (EngineError, OSError) as error:
+            self.app.call_from_thread(self.say, str(error), True)
+            return
+        self.app.call_from_thread(self.say, said)
+        self.app.call_from_thread(self.app.ask)
+
+    @work(thread=True, group="keeper", description="starts a keeper again")
+    def _revive(self, session_id: int) -> None:
+        try:
+            start_keeper(self.app.data_dir, session_id)
+        except (EngineError, StoreError, OSError) as error:
+            self.app.call_from_thread(self.say, str(error), True)
+            return
+        self.app.call_from_thread(self.say, f"session {session_id} goes on from its first run without a result")
+        self.app.call_from_thread(self.app.ask)

@@ -1,0 +1,45 @@
+"""Exporting and deleting sessions. Blocking: the screens do it in worker threads."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from engine.keeper.client import is_running
+from store.clock import utc_now
+from store.database import open_reader, open_writer
+from store.errors import StoreError
+from store.records import LaunchRecord, RunRecord, SessionRecord
+from tuning.report import markdown, to_csv, to_json
+from tuning.results import session_result
+
+DATABASE = "llmtune.db"
+
+
+def export(data_dir: Path, session_id: int, form: str) -> Path:
+    """Write the session's report in `form` (csv, json, md) to the exports folder; the file's path.
+
+    An earlier export of the session in this format is replaced. Raises StoreError, OSError.
+    """
+    with open_reader(data_dir / DATABASE) as reader:
+        session, launches = reader.session(session_id), reader.launches(session_id)
+        runs = reader.runs(session_id, with_raw=form == "json")
+    text = _text(form, session, launches, runs)
+    folder = data_dir / "exports"
+    folder.mkdir(parents=True, exist_ok=True)
+    target = folder / f"session-{session_id}.{form}"
+    target.write_text(text, encoding="utf-8")
+    return target
+
+
+def delete(data_dir: Path, session_id: int) -> None:
+    """Delete the session's rows. Raises StoreError, also while a keeper works on it."""
+    if is_running(data_dir, "session", session_id):
+        raise StoreError(f"Session {session_id} has a keeper at work: stop it first, then delete it")
+    with open_writer(data_dir / DATABASE) as writer:
+        writer.delete_session(session_id)
+
+
+def _text(form: str, session: SessionRecord, launches: Sequence[LaunchRecord], runs: Sequence[RunRecord]) -> str:
+    if form == "csv":
+        return to_csv(session, runs)
+    result = session_result(session, launches, runs, utc_now())
+    return to_json(result, session, launches, runs) if form == "json" else markdown(result, session)

@@ -1,0 +1,125 @@
+"""The list of sessions as lines. Pure but for `SessionsSource.read`, which runs on the poller's thread."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from engine.text import clean
+from store.clock import parse_utc, utc_now
+from store.errors import NotFound
+from store.records import SessionRecord
+from tui.tune_view import LIVE_STATES, outcome, state_word
+from tuning.results import session_result
+from tuning.schedule import baseline_launches
+
+if TYPE_CHECKING:
+    from store.reader import Reader, SessionProgress
+
+TITLES = ("id", "name", "state", "cand.", "runs", "begun", "outcome")
+
+
+@dataclass(frozen=True, slots=True)
+class SessionLine:
+    """One session of the list: its cells in the order of TITLES, and what the filter looks in."""
+
+    id: int
+    name: str
+    state: str
+    cells: tuple[str, ...]
+    haystack: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionsSnapshot:
+    """All sessions, the newest first; `chosen` is the one under the cursor and `said` what came of it."""
+
+    lines: tuple[SessionLine, ...]
+    chosen: int | None = None
+    said: str = ""
+
+
+class SessionsSource:
+    """Reads the list when something was committed, and the results of the chosen session alone."""
+
+    def __init__(self, alive: Callable[[int], bool]) -> None:
+        self._alive = alive
+        self._seen: tuple[int, int | None, bool] | None = None
+        self._last = SessionsSnapshot(())
+
+    def read(self, reader: "Reader", chosen: int | None) -> SessionsSnapshot:
+        """The same object as before where nothing changed."""
+        live = any(line.state in LIVE_STATES for line in self._last.lines)
+        seen = (reader.version(), chosen, live)
+        if seen != self._seen or live:
+            counts = reader.progress()
+            lines = tuple(
+                session_line(one, counts.get(one.id or 0), self._alive) for one in reversed(reader.sessions())
+            )
+            self._last = SessionsSnapshot(lines, chosen, _said(reader, chosen))
+            self._seen = seen
+        return self._last
+
+
+def session_line(session: SessionRecord, counts: "SessionProgress | None", alive: Callable[[int], bool]) -> SessionLine:
+    """One line, from the record and the counts of its runs and launches."""
+    number = session.id or 0
+    runs = counts.runs if counts else {}
+    made = sum(runs.get(state, 0) for state in ("done", "rejected", "failed"))
+    model = PurePath(str(session.plan.get("model", ""))).name
+    state = state_word(session.state, session.state not in LIVE_STATES or alive(number))
+    cells = (
+        str(number),
+        clean(session.name, 17),
+        state,
+        str(max(0, len(session.candidates) - 1)),
+        f"{made}/{planned_runs(session)}",
+        parse_utc(session.created_at).astimezone().strftime("%m-%d %H:%M"),
+        short_outcome(session, runs, counts.launches if counts else {}),
+    )
+    haystack = clean(" ".join((str(number), session.name, session.state, model, *cells[5:]))).lower()
+    return SessionLine(number, clean(session.name, 60), session.state, cells, haystack)
+
+
+def planned_runs(session: SessionRecord) -> int:
+    """Measured runs that the plan comes to if every candidate stays to the end."""
+    plan: Mapping[str, Any] = session.plan
+    points = max(0, len(session.candidates) - 1)
+    repeats = sum(int(one.get("repeats", 0)) for one in plan.get("workloads", ()))
+    blocks = int(plan.get("decide", {}).get("blocks", 0))
+    return blocks * (points + baseline_launches(points)) * repeats
+
+
+def short_outcome(session: SessionRecord, runs: Mapping[str, int], launches: Mapping[str, int]) -> str:
+    """What can be said without reading a run: the message, or what failed, or that all went well."""
+    if session.message:
+        return clean(session.message, 80)
+    parts = []
+    if launches.get("failed"):
+        parts.append(f"{_counted(launches['failed'], 'launch', 'launches')} failed")
+    if runs.get("rejected"):
+        parts.append(f"{_counted(runs['rejected'], 'run', 'runs')} rejected")
+    if parts:
+        return ", ".join(parts)
+    return "all measured" if session.state == "done" else ""
+
+
+def _counted(count: int, one: str, several: str) -> str:
+    return f"{count} {one if count == 1 else several}"
+
+
+def matching(lines: tuple[SessionLine, ...], words: str) -> tuple[SessionLine, ...]:
+    """The lines that hold every word of the filter."""
+    wanted = words.lower().split()
+    return tuple(line for line in lines if all(word in line.haystack for word in wanted))
+
+
+def _said(reader: "Reader", chosen: int | None) -> str:
+    if chosen is None:
+        return ""
+    try:
+        session = reader.session(chosen)
+    except NotFound:
+        return ""
+    result = session_result(session, reader.launches(chosen), reader.runs(chosen), utc_now())
+    return ". ".join([outcome(result), *([clean(session.message, 200)] if session.message else [])])

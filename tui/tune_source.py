@@ -1,0 +1,110 @@
+"""What the Tune screen reads, on the poller's thread: one frozen snapshot a look."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from engine.text import clean
+from store.records import LaunchRecord, RunRecord, SessionRecord
+from tui.plan_preview import Basis, measured_basis
+from tui.tune_view import TuneView
+from tuning.plan_json import plan_from_json
+from tuning.records import Plan
+from tuning.results import session_result
+
+if TYPE_CHECKING:
+    from store.reader import Reader
+
+Alive = Callable[[int], bool]
+"""Whether a session's keeper lives."""
+
+
+@dataclass(frozen=True, slots=True)
+class TuneSnapshot:
+    """`view` is the session to show, None where only the editor has something to say. `last_plan` and `basis` come from
+    the newest session and fill the editor."""
+
+    view: TuneView | None
+    last_plan: Plan | None
+    basis: Basis
+
+
+class TuneSource:
+    """Reads for the Tune screen. What the editor starts from is read again only when there is another session."""
+
+    def __init__(self, alive: Alive) -> None:
+        self._alive = alive
+        self._newest: tuple[int | None, Plan | None, Basis] = (None, None, Basis())
+
+    def read(self, reader: "Reader", chosen: int | None, now: str) -> TuneSnapshot:
+        """`chosen` is the session to show; without one, the newest that goes on."""
+        sessions = reader.sessions()
+        self._read_newest(reader, sessions)
+        shown = next((one for one in sessions if one.id == chosen), None) or self._going_on(sessions)
+        view = read_view(reader, shown, self._alive, now) if shown is not None else None
+        return TuneSnapshot(view, self._newest[1], self._newest[2])
+
+    def _going_on(self, sessions: list[SessionRecord]) -> SessionRecord | None:
+        for one in reversed(sessions):
+            if one.state in ("running", "paused") or (one.state == "waiting" and self._alive(_id(one))):
+                return one
+        return None
+
+    def _read_newest(self, reader: "Reader", sessions: list[SessionRecord]) -> None:
+        finished = [one for one in sessions if one.state != "waiting"] or sessions
+        newest = finished[-1] if finished else None
+        mark = newest.id if newest is not None and newest.state not in ("running", "paused") else None
+        if newest is None or (self._newest[1] is not None and mark == self._newest[0]):
+            return
+        number = _id(newest)
+        basis = measured_basis(number, reader.launches(number), reader.runs(number))
+        self._newest = (mark, plan_of_session(newest), basis)
+
+
+def plan_of_session(session: SessionRecord) -> Plan | None:
+    """The session's plan as it was understood; None where an older program wrote it in another shape."""
+    try:
+        return plan_from_json(session.plan)
+    except (KeyError, TypeError, AttributeError):
+        return None
+
+
+def read_view(reader: "Reader", session: SessionRecord, alive: Alive, now: str) -> TuneView:
+    """One session with its results and what it is doing."""
+    number = _id(session)
+    launches, runs = reader.launches(number), reader.runs(number)
+    out = session.raw.get("out")
+    left = {int(key): str(why) for key, why in out.items()} if isinstance(out, dict) else {}
+    launch = next((one for one in reversed(launches) if one.state in ("starting", "ready")), None)
+    return TuneView(
+        session=session,
+        plan=plan_of_session(session),
+        result=session_result(session, launches, runs, now),
+        launch=launch,
+        run=_running(runs, launch),
+        keeper_alive=alive(number),
+        dropped=frozenset(index for index, why in left.items() if not why.startswith("did not start")),
+        failures=_failures(launches),
+        events=tuple(reader.events(session_id=number, limit=50)),
+    )
+
+
+def _running(runs: list[RunRecord], launch: LaunchRecord | None) -> RunRecord | None:
+    if launch is None:
+        return None
+    return next((one for one in reversed(runs) if one.state == "running" and one.launch_id == launch.id), None)
+
+
+def _failures(launches: list[LaunchRecord]) -> tuple[tuple[int, str], ...]:
+    """Why each candidate's newest launch failed, for those whose newest did."""
+    newest = {one.candidate: one for one in launches}
+    return tuple(
+        (index, clean(one.failure or one.failure_class or "no reason was recorded", 300))
+        for index, one in sorted(newest.items())
+        if one.state == "failed"
+    )
+
+
+def _id(session: SessionRecord) -> int:
+    assert session.id is not None
+    return session.id

@@ -1,0 +1,234 @@
+"""The plan as a form: model, baseline flags, one line a dimension, workloads, budget; and at once what it will cost."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.message import Message
+from textual.suggester import SuggestFromList
+from textual.timer import Timer
+from textual.widgets import Input, Label, OptionList, Static, TextArea
+from textual.widgets.option_list import Option
+
+from engine.text import clean
+from tui.metric_text import metric_name
+from tui.plan_form import PlanForm, workload_line
+from tui.plan_preview import Preview, budget_line, cost_text, left_out
+from tui.widgets.workload_form import WorkloadForm
+from tuning.records import RUN_METRICS, Workload
+
+SETTLE_S = 0.25
+"""How long the keys must rest before the plan is counted again."""
+
+ROOMY_LINES = 30
+
+NEW_WORKLOAD = Workload(
+    name="chat", dataset="random", requests=32, max_concurrency=8, shape={"input_len": 128, "output_len": 64}
+)
+
+
+class WorkloadList(OptionList):
+    """The workloads, one a line. `a` adds, `enter` edits, `delete` removes."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("a", "add", "add workload"),
+        Binding("delete,backspace", "remove", "remove"),
+        Binding("j", "cursor_down", show=False),
+        Binding("k", "cursor_up", show=False),
+    ]
+
+    class Asked(Message):
+        """`place` is the workload to edit or remove, None for a new one."""
+
+        def __init__(self, what: str, place: int | None) -> None:
+            super().__init__()
+            self.what = what
+            self.place = place
+
+    def action_add(self) -> None:
+        self.post_message(self.Asked("add", None))
+
+    def action_remove(self) -> None:
+        if self.highlighted is not None:
+            self.post_message(self.Asked("remove", self.highlighted))
+
+
+class GridEditor(Vertical):
+    """The fields and, below them, cost or mistakes. Posts `Edited` when the keys have rested after a change."""
+
+    DEFAULT_CSS = """
+    GridEditor { height: 1fr; padding: 0 1; }
+    GridEditor Horizontal { height: 1; }
+    GridEditor Label { width: 10; color: $text-muted; }
+    GridEditor .second { width: 11; padding-left: 2; }
+    GridEditor Input { width: 1fr; }
+    GridEditor .amount { width: auto; padding: 0 1 0 2; }
+    GridEditor Input.short { width: 8; }
+    GridEditor .head { width: 1fr; color: $text-muted; }
+    GridEditor TextArea { height: 4; border: none; padding: 0; background: $surface; }
+    GridEditor TextArea:focus { border: none; background: $panel; }
+    GridEditor WorkloadList {
+        height: auto; min-height: 1; max-height: 3; border: none; padding: 0; background: $surface;
+    }
+    GridEditor WorkloadList { text-wrap: nowrap; text-overflow: ellipsis; scrollbar-size-vertical: 1; }
+    GridEditor WorkloadList:focus { border: none; background: $panel; }
+    GridEditor #cost { height: 1fr; min-height: 3; scrollbar-size-vertical: 1; }
+    GridEditor #cost Static { height: auto; }
+    GridEditor.-roomy TextArea { height: 8; }
+    GridEditor.-roomy WorkloadList { max-height: 6; }
+    """
+
+    class Edited(Message):
+        """The form after a change."""
+
+        def __init__(self, form: PlanForm) -> None:
+            super().__init__()
+            self.form = form
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._workloads: tuple[Workload, ...] = ()
+        self._settle: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        yield from _line(("name", "name", "", ""), ("served_name", "serve as", "second", ""))
+        yield from _line(("model", "model", "", "a folder or a hub name"))
+        yield from _line(("vllm", "vLLM", "", "empty: --vllm, LLMTUNE_VLLM, or the one on PATH"))
+        yield from _line(("baseline", "baseline", "", "flags, or paste a whole `vllm serve …` line"))
+        yield Label(
+            "grid: a flag a line (max-num-seqs: default 64 256); + a=1 b=2 is one candidate",
+            classes="head",
+            markup=False,
+        )
+        yield TextArea("", id="grid", compact=True, soft_wrap=False, show_line_numbers=False, tab_behavior="focus")
+        yield Label("workloads: a adds, enter edits, delete removes", classes="head", markup=False)
+        yield WorkloadList(id="workloads", markup=False, compact=True)
+        with Horizontal():
+            yield Label("decide by", markup=False)
+            yield Input(
+                id="metric", compact=True, suggester=SuggestFromList(RUN_METRICS), placeholder="total_tok_per_s"
+            )
+            for field, label in (("blocks", "blocks"), ("hours", "hours"), ("price", "$/h")):
+                yield Label(label, classes="amount", markup=False)
+                yield Input(id=field, compact=True, classes="short")
+        with VerticalScroll(id="cost", can_focus=False):
+            yield Static("", id="preview", markup=False)
+
+    def on_resize(self) -> None:
+        self.set_class(self.size.height >= ROOMY_LINES, "-roomy")
+
+    @property
+    def form(self) -> PlanForm:
+        """The fields as they stand."""
+        fields = ("name", "model", "served_name", "vllm", "baseline", "metric", "blocks", "hours", "price")
+        values = {field: self.query_one(f"#{field}", Input).value for field in fields}
+        return PlanForm(grid=self.query_one("#grid", TextArea).text, workloads=self._workloads, **values)
+
+    def fill(self, form: PlanForm) -> None:
+        """Put a whole plan into the fields and have it counted."""
+        for field in ("name", "model", "served_name", "vllm", "baseline", "metric", "blocks", "hours", "price"):
+            self.query_one(f"#{field}", Input).value = getattr(form, field)
+        self.query_one("#grid", TextArea).text = form.grid
+        self._show_workloads(form.workloads, 0)
+        self._edited()
+
+    def show_preview(self, found: Preview) -> None:
+        """Cost and what is left out, or the mistakes."""
+        self.query_one("#preview", Static).update(preview_content(found))
+
+    @on(Input.Changed)
+    @on(TextArea.Changed)
+    def _edited(self) -> None:
+        if self._settle is not None:
+            self._settle.stop()
+        self._settle = self.set_timer(SETTLE_S, lambda: self.post_message(self.Edited(self.form)))
+
+    @on(Input.Submitted)
+    def _next_field(self) -> None:
+        self.screen.focus_next()
+
+    # workloads
+
+    @on(OptionList.OptionSelected, "#workloads")
+    def _edit_workload(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        self._open(event.option_index)
+
+    @on(WorkloadList.Asked)
+    def _asked(self, message: WorkloadList.Asked) -> None:
+        if message.what == "add":
+            self._open(None)
+        elif message.place is not None:
+            kept = [one for at, one in enumerate(self._workloads) if at != message.place]
+            self._show_workloads(tuple(kept), max(0, message.place - 1))
+            self._edited()
+
+    def _open(self, place: int | None) -> None:
+        """The form of one workload; a new one starts from the last, under a name that is free."""
+
+        def keep(made: Workload | None) -> None:
+            if made is None:
+                return
+            changed = list(self._workloads)
+            if place is None:
+                changed.append(made)
+            else:
+                changed[place] = made
+            self._show_workloads(tuple(changed), len(changed) - 1 if place is None else place)
+            self._edited()
+
+        base = self._new_workload() if place is None else self._workloads[place]
+        self.app.push_screen(WorkloadForm(base), keep)
+
+    def _new_workload(self) -> Workload:
+        taken = {one.name for one in self._workloads}
+        base = self._workloads[-1] if self._workloads else NEW_WORKLOAD
+        names = (base.name if at == 1 else f"{base.name}-{at}" for at in range(1, 1000))
+        return replace(base, name=next(name for name in names if name not in taken))
+
+    def _show_workloads(self, workloads: tuple[Workload, ...], highlighted: int) -> None:
+        self._workloads = workloads
+        shown = self.query_one(WorkloadList)
+        shown.clear_options()
+        shown.add_options(Option(Content(workload_line(one))) for one in workloads)
+        if workloads:
+            shown.highlighted = highlighted
+
+
+def preview_content(found: Preview) -> Content:
+    """The lines under the form."""
+    if found.mistakes:
+        lines = [Content.assemble(("✗ ", "bold $error"), line) for line in found.mistakes]
+        return Content("\n").join([*lines, Content.styled("it cannot start like this", "dim")])
+    if found.estimate is None or found.plan is None:
+        return Content("")
+    lines = [Content.styled(cost_text(found), "bold"), Content.styled(_measure(found), "dim")]
+    if (over := budget_line(found)) is not None:
+        lines.append(Content.assemble(("! ", "bold $warning"), over))
+    lines += [Content.styled(left_out(one), "dim") for one in found.skipped]
+    lines.append(Content.styled("esc leaves a field, F1 to F4 change screens from within one", "dim"))
+    points = [f"{one.index:3d}  {clean(one.label, 100)}" for one in found.candidates]
+    lines += [Content.styled(point, "dim") for point in points]
+    return Content("\n").join(lines)
+
+
+def _measure(found: Preview) -> str:
+    if found.plan is None or found.estimate is None:
+        return ""
+    metric = found.plan.decide.metric
+    by = metric_name(metric) if isinstance(metric, str) else "one metric in each workload"
+    effect = 100 * found.plan.decide.smallest_effect
+    return f"time: {found.estimate.basis} · decides by {by}, smallest effect worth having {effect:g} %"
+
+
+def _line(*fields: tuple[str, str, str, str]) -> Sequence[Horizontal]:
+    """One line of labelled inputs: (id, label, the label's class, placeholder)."""
+    widgets = []
+    for field, label, classes, placeholder in fields:
+        widgets += [Label(label, classes=classes, markup=False), Input(id=field, compact=True, placeholder=placeholder)]
+    return [Horizontal(*widgets)]

@@ -1,0 +1,127 @@
+"""A session while it runs, and after: where it stands, what happens now, a table a workload, failures, cost."""
+
+from textual.app import ComposeResult
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.widgets import Static
+
+from engine.text import clean
+from tui import tune_view
+from tui.tune_view import TuneView
+from tui.widgets.progress_line import ProgressLine
+from tui.widgets.results_table import ResultsTable
+from tuning.records import Candidate
+
+BOTH_FROM = (120, 36)
+"""Columns and lines from which two workloads are shown at once."""
+
+
+ROOMY_LINES = 30
+
+
+class SessionPanel(Vertical):
+    """Shows one TuneView. `workload` and `metric` choose what the first table holds."""
+
+    DEFAULT_CSS = """
+    SessionPanel { height: 1fr; }
+    SessionPanel > Static { padding: 0 1; height: auto; }
+    SessionPanel .one { height: 1; }
+    SessionPanel .title { color: $text-muted; height: 1; }
+    SessionPanel #command { color: $text-muted; max-height: 2; }
+    SessionPanel #why { height: auto; max-height: 4; padding: 0 1; scrollbar-size-vertical: 1; }
+    SessionPanel #why Static { height: auto; }
+    SessionPanel #events { height: 1fr; padding: 0 1; color: $text-muted; }
+    SessionPanel.-roomy #events { min-height: 4; }
+    SessionPanel.-roomy #why { max-height: 8; }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._view: TuneView | None = None
+        self.workload = ""
+        self.metric: str | None = None  # None: the one that decides
+
+    def compose(self) -> ComposeResult:
+        yield Static("", id="session", classes="one", markup=False)
+        yield Static("", id="decide", classes="one title", markup=False)
+        yield ProgressLine(id="progress")
+        yield Static("", id="first-title", classes="title", markup=False)
+        yield ResultsTable(id="first")
+        yield Static("", id="second-title", classes="title", markup=False)
+        yield ResultsTable(id="second")
+        with VerticalScroll(id="why", can_focus=False):
+            yield Static("", id="failures", markup=False)
+        yield Static("", id="cost", classes="one", markup=False)
+        yield Static("", id="command", markup=False)
+        yield Static("", id="events", markup=False)
+
+    def on_resize(self) -> None:
+        self.set_class(self.size.height >= ROOMY_LINES, "-roomy")
+        if self._view is not None:
+            self.show(self._view)
+
+    @property
+    def view(self) -> TuneView | None:
+        """What is shown now."""
+        return self._view
+
+    @property
+    def candidate(self) -> Candidate | None:
+        """The candidate under the cursor of the table that has the focus, else of the first."""
+        second = self.query_one("#second", ResultsTable)
+        index = (second if second.has_focus else self.query_one("#first", ResultsTable)).candidate
+        if self._view is None or index is None:
+            return None
+        return next((one for one in self._view.candidates if one.index == index), None)
+
+    def next_workload(self) -> None:
+        """Show the next workload first."""
+        if self._view is not None and self._view.workloads:
+            names = self._view.workloads
+            at = names.index(self.workload) if self.workload in names else -1
+            self.workload = names[(at + 1) % len(names)]
+            self.show(self._view)
+
+    def show(self, view: TuneView) -> None:
+        """Bring every line and cell to this view."""
+        if self._view is None or self._view.session.id != view.session.id:
+            self.metric = None
+        self._view = view
+        names = view.workloads
+        if self.workload not in names:
+            self.workload = names[0] if names else ""
+        wide = self.size.width >= BOTH_FROM[0]
+        both = wide and self.size.height >= BOTH_FROM[1] - 4 and len(names) > 1
+        self._say("session", tune_view.session_line(view, self.size.width - 2))
+        self._say("decide", tune_view.decide_line(view))
+        self.query_one(ProgressLine).show(tune_view.progress(view), tune_view.now_line(view))
+        self._table("first", self.workload, wide)
+        if both:
+            self._table("second", names[(names.index(self.workload) + 1) % len(names)], wide)
+        self.query_one("#second").display = self.query_one("#second-title").display = both
+        failures = tune_view.failure_lines(view)
+        self._say("failures", "\n".join(failures))
+        self.query_one("#why").display = bool(failures)
+        self._say("cost", tune_view.cost_line(view))
+        self.show_command()
+        events = [f"{tune_view.clock(event.at)}  {clean(event.text, 300)}" for event in reversed(view.events)]
+        self._say("events", "\n".join(events))
+
+    def show_command(self) -> None:
+        """The chosen candidate's whole command line."""
+        view, chosen = self._view, self.candidate
+        words = tune_view.serve_line(view.plan, chosen) if view and view.plan and chosen else ""
+        self._say("command", words)
+
+    def _table(self, name: str, workload: str, wide: bool) -> None:
+        view = self._view
+        if view is None:
+            return
+        metric = self.metric or view.result.metric.get(workload, "total_tok_per_s")
+        self._say(f"{name}-title", tune_view.table_title(view, workload, metric))
+        self.query_one(f"#{name}", ResultsTable).show(
+            tune_view.columns(view.candidates, metric, wide=wide), tune_view.rows(view, workload, metric, wide=wide)
+        )
+
+    def _say(self, name: str, words: str) -> None:
+        self.query_one(f"#{name}", Static).update(Content(words))
