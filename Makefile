@@ -59,7 +59,7 @@ $(MODEL_STAMP): | $(VLLM_STAMP)
 setup: $(VENV_STAMP) $(VLLM_STAMP) $(MODEL_STAMP)
 
 demo: setup
-	@$(BIN)/llmtune demo --vllm $(VLLM) --model $(MODEL) $(ARGS)
+	@$(BIN)/llmtune demo --vllm $(CURDIR)/$(VLLM) --model $(CURDIR)/$(MODEL) $(ARGS)
 
 lint: $(VENV_STAMP)
 	@$(BIN)/ruff check .
