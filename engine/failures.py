@@ -3,7 +3,7 @@
 To add one, add a `Rule`. Named groups of its pattern are what cause and remedy may speak of; a group that is a number
 becomes a number of the explanation under its own name, and `x_size` ("270.00 MiB") becomes `x_gib`. In cause and remedy
 a part in [[double brackets]] is left out where something it names is missing. Of several rules that match, the one with
-the earliest line counts (what follows a cause are its consequences), on one line the one that stands first in the table.
+the earliest line counts (what follows a cause are its consequences), on one line the one that comes first in the table.
 """
 
 import math

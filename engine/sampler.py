@@ -10,7 +10,7 @@ import httpx
 from engine.gpu import GpuReader
 from engine.metrics import parse_metrics
 from engine.records import EngineError, GpuReading, GpuSample, ServerSample
-from engine.text import clean
+from engine.text import clean, redact
 from store.clock import utc_now
 from store.records import SampleRecord
 
@@ -43,7 +43,7 @@ class Sampler:
             transport=transport,
             trust_env=False,
             timeout=TIMEOUT_S,
-            headers={"Authorization": f"Bearer {api_key}"} if api_key else None,
+            headers={b"Authorization": f"Bearer {api_key.strip()}".encode()} if api_key else None,
         )
 
     async def once(self) -> tuple[ServerSample | None, GpuReading, str | None]:
@@ -76,10 +76,13 @@ class Sampler:
         except httpx.ConnectError:
             raise EngineError(f"Nothing answers at {shown}; is the server running?") from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise EngineError(f"{shown} cannot be asked: {clean(str(error), 120) or type(error).__name__}.") from None
+            said = clean(redact(str(error)), 120).rstrip(".") or type(error).__name__
+            raise EngineError(f"{shown} cannot be asked: {said}.") from None
         return parse_metrics(text, self._now(), self._clock())
 
     async def _get(self, url: str) -> str:
+        if not 0 <= (httpx.URL(url).port or 0) < 65536:
+            raise httpx.InvalidURL("port out of range")
         async with self._client.stream("GET", url) as response:
             if response.status_code != 200:
                 raise EngineError(_refused(clean(url, 90), response.status_code))

@@ -1,0 +1,268 @@
+import contextlib
+import math
+import re
+from pathlib import Path
+
+import pytest
+
+from engine.metric_names import KNOWN_SERIES
+from engine.metrics import parse_metrics
+from engine.records import EngineError, EngineSample, ServerSample
+from tests.engine.observed import CPU, H200, METRICS, file_id
+
+AT, CLOCK = "2026-11-30T10:00:00.000Z", 12.5
+
+
+def sample(text: str) -> ServerSample:
+    return parse_metrics(text, AT, CLOCK)
+
+
+def written(text: str, name: str, **labels: str) -> float:
+    """The value as it stands in the file, found without any parser."""
+    found = []
+    for line in text.splitlines():
+        if line.startswith(name + "{") and all(f'{key}="{value}"' in line for key, value in labels.items()):
+            found.append(float(line.rsplit(" ", 1)[1]))
+    assert len(found) == 1
+    return found[0]
+
+
+@pytest.mark.parametrize("path", METRICS, ids=file_id)
+def test_every_figure_of_a_real_scrape_is_the_one_written_there(path: Path) -> None:
+    text = path.read_text()
+    found = sample(text)
+    assert (found.at, found.clock) == (AT, CLOCK)
+    assert found.running == written(text, "vllm:num_requests_running")
+    assert found.waiting == written(text, "vllm:num_requests_waiting")
+    assert found.kv_perc == pytest.approx(100 * written(text, "vllm:kv_cache_usage_perc"))
+    assert found.preemptions == written(text, "vllm:num_preemptions_total")
+    assert found.prompt_tokens == written(text, "vllm:prompt_tokens_total")
+    assert found.generation_tokens == written(text, "vllm:generation_tokens_total")
+    assert found.prefix_queries == written(text, "vllm:prefix_cache_queries_total")
+    assert found.prefix_hits == written(text, "vllm:prefix_cache_hits_total")
+    assert found.waiting_by_reason == {
+        reason: written(text, "vllm:num_requests_waiting_by_reason", reason=reason)
+        for reason in ("capacity", "deferred")
+    }
+    assert found.requests_finished == {
+        reason: written(text, "vllm:request_success_total", finished_reason=reason)
+        for reason in ("stop", "length", "abort", "error", "repetition")
+    }
+    start = re.search(r"^process_start_time_seconds (\S+)$", text, re.MULTILINE)
+    assert start is not None
+    assert found.process_start == float(start[1])
+    assert found.unknown == ()
+    assert found.engines == (EngineSample("0", found.running, found.waiting, found.kv_perc),)
+
+
+@pytest.mark.parametrize("path", METRICS, ids=file_id)
+def test_histograms_of_a_real_scrape(path: Path) -> None:
+    text = path.read_text()
+    found = sample(text).histograms
+    wire = {
+        "ttft": "time_to_first_token_seconds",
+        "itl": "inter_token_latency_seconds",
+        "tpot": "request_time_per_output_token_seconds",
+        "e2el": "e2e_request_latency_seconds",
+        "queue": "request_queue_time_seconds",
+        "prefill": "request_prefill_time_seconds",
+        "decode": "request_decode_time_seconds",
+    }
+    assert found.keys() == wire.keys()
+    for key, name in wire.items():
+        histogram = found[key]
+        assert histogram.sum == written(text, f"vllm:{name}_sum")
+        assert histogram.count == written(text, f"vllm:{name}_count")
+        assert histogram.buckets[-1] == (math.inf, histogram.count)
+        assert [le for le, _ in histogram.buckets] == sorted(le for le, _ in histogram.buckets)
+    assert found["itl"].buckets[0][0] == 0.01
+    assert found["ttft"].buckets[0][0] == 0.001
+
+
+def test_numbers_of_a_starved_server() -> None:
+    found = sample((H200 / "metrics/kv-starved-end.txt").read_text())
+    assert (found.preemptions, found.generation_tokens, found.prompt_tokens) == (84.0, 100000.0, 195389.0)
+    assert (found.kv_cache_tokens, found.num_gpu_blocks, found.block_size) == (34496.0, 2156.0, 16.0)
+    assert (found.gpu_memory_utilization, found.model_name) == (0.125, "m")
+    busy = sample((H200 / "metrics/kv-starved-load-03.txt").read_text())
+    assert (busy.running, busy.waiting, busy.waiting_by_reason["capacity"]) == (31.0, 169.0, 169.0)
+    assert busy.kv_perc == pytest.approx(99.0255)
+
+
+def test_numbers_of_a_cpu_server() -> None:
+    found = sample((CPU / "metrics/after-load.txt").read_text())
+    assert (found.kv_cache_tokens, found.num_gpu_blocks, found.block_size) == (93184.0, 728.0, 128.0)
+    assert found.requests_finished["length"] == 40.0
+    assert found.model_name == "smollm2"
+
+
+V0_10 = """\
+# TYPE vllm:num_requests_running gauge
+vllm:num_requests_running{engine="0",model_name="m"} 3.0
+# TYPE vllm:gpu_cache_usage_perc gauge
+vllm:gpu_cache_usage_perc{engine="0",model_name="m"} 0.25
+# TYPE vllm:gpu_prefix_cache_queries_total counter
+vllm:gpu_prefix_cache_queries_total{engine="0",model_name="m"} 100.0
+# TYPE vllm:gpu_prefix_cache_hits_total counter
+vllm:gpu_prefix_cache_hits_total{engine="0",model_name="m"} 40.0
+# TYPE vllm:time_per_output_token_seconds histogram
+vllm:time_per_output_token_seconds_bucket{engine="0",le="0.01",model_name="m"} 1.0
+vllm:time_per_output_token_seconds_bucket{engine="0",le="+Inf",model_name="m"} 2.0
+vllm:time_per_output_token_seconds_count{engine="0",model_name="m"} 2.0
+vllm:time_per_output_token_seconds_sum{engine="0",model_name="m"} 0.05
+"""
+
+
+def test_old_names_are_read_where_there_are_no_new_ones() -> None:
+    found = sample(V0_10)
+    assert (found.kv_perc, found.prefix_queries, found.prefix_hits) == (25.0, 100.0, 40.0)
+    assert found.histograms["itl"].buckets == ((0.01, 1.0), (math.inf, 2.0))
+    assert "tpot" not in found.histograms
+    assert found.unknown == ()
+
+
+def test_new_names_win_over_old_ones() -> None:
+    assert sample(V0_10 + 'vllm:kv_cache_usage_perc{engine="0",model_name="m"} 0.5\n').kv_perc == 50.0
+
+
+def test_what_is_absent_is_none_and_never_zero() -> None:
+    found = sample('vllm:num_requests_running{engine="0",model_name="m"} 3.0\n')
+    assert found == ServerSample(
+        at=AT, clock=CLOCK, model_name="m", running=3.0, engines=(EngineSample("0", running=3.0),)
+    )
+
+
+def test_a_server_without_statistics_is_a_sample_of_nothing() -> None:
+    found = sample("process_start_time_seconds 1.79e+09\nhttp_requests_total 5.0\n")
+    assert found == ServerSample(at=AT, clock=CLOCK, process_start=1.79e9)
+
+
+TWO_ENGINES = """\
+vllm:num_requests_running{engine="1",model_name="m"} 3.0
+vllm:num_requests_running{engine="0",model_name="m"} 2.0
+vllm:num_requests_running{engine="10",model_name="m"} 1.0
+vllm:kv_cache_usage_perc{engine="0",model_name="m"} 0.5
+vllm:kv_cache_usage_perc{engine="1",model_name="m"} 0.75
+vllm:generation_tokens_total{engine="0",model_name="m"} 10.0
+vllm:generation_tokens_total{engine="1",model_name="m"} 20.0
+vllm:request_queue_time_seconds_bucket{engine="0",le="0.3",model_name="m"} 1.0
+vllm:request_queue_time_seconds_bucket{engine="1",le="0.3",model_name="m"} 2.0
+vllm:request_queue_time_seconds_bucket{engine="0",le="+Inf",model_name="m"} 3.0
+vllm:request_queue_time_seconds_bucket{engine="1",le="+Inf",model_name="m"} 4.0
+vllm:request_queue_time_seconds_sum{engine="0",model_name="m"} 1.5
+vllm:request_queue_time_seconds_sum{engine="1",model_name="m"} 2.5
+vllm:request_queue_time_seconds_count{engine="0",model_name="m"} 3.0
+vllm:request_queue_time_seconds_count{engine="1",model_name="m"} 4.0
+vllm:cache_config_info{block_size="16",engine="0",num_gpu_blocks="100",kv_cache_size_tokens="1600"} 1.0
+vllm:cache_config_info{block_size="16",engine="1",num_gpu_blocks="90",kv_cache_size_tokens="None"} 1.0
+"""
+
+
+def test_counts_of_several_engines_are_added_and_shares_are_not() -> None:
+    found = sample(TWO_ENGINES)
+    assert (found.running, found.generation_tokens, found.kv_perc) == (6.0, 30.0, 75.0)
+    assert (found.num_gpu_blocks, found.block_size, found.kv_cache_tokens) == (190.0, 16.0, 1600.0)
+    assert found.histograms["queue"].buckets == ((0.3, 3.0), (math.inf, 7.0))
+    assert (found.histograms["queue"].sum, found.histograms["queue"].count) == (4.0, 7.0)
+    assert found.engines == (
+        EngineSample("0", running=2.0, kv_perc=50.0),
+        EngineSample("1", running=3.0, kv_perc=75.0),
+        EngineSample("10", running=1.0),
+    )
+
+
+def test_a_histogram_whose_name_ends_like_a_counter_s_is_no_counter() -> None:
+    text = (
+        "# TYPE vllm:iteration_tokens_total histogram\n"
+        'vllm:iteration_tokens_total_bucket{engine="0",le="+Inf",model_name="m"} 4013.0\n'
+        'vllm:iteration_tokens_total_count{engine="0",model_name="m"} 4013.0\n'
+        'vllm:iteration_tokens_total_sum{engine="0",model_name="m"} 295389.0\n'
+    )
+    assert sample(text).unknown == ()
+    assert "vllm:iteration_tokens_total_bucket" in KNOWN_SERIES
+    assert "vllm:iteration_tokens_total" not in KNOWN_SERIES
+
+
+@pytest.mark.parametrize("value", ["NaN", "+Inf", "-Inf", "1e999"])
+def test_numbers_that_are_not_finite_are_left_out(value: str) -> None:
+    text = (
+        f'vllm:num_requests_running{{engine="0",model_name="m"}} {value}\n'
+        f'vllm:generation_tokens_total{{engine="0",model_name="m"}} {value}\n'
+        f'vllm:cache_config_info{{engine="0",gpu_memory_utilization="{value}"}} 1.0\n'
+    )
+    found = sample(text)
+    assert (found.running, found.generation_tokens, found.gpu_memory_utilization) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("label", "name"),
+    [
+        ('/models/my model [/bold] {x}, y=\\"z\\"', '/models/my model [/bold] {x}, y="z"'),
+        ("a\\nb\\\\c", "a b\\c"),
+        ("\u202eevil\x1b[31m", "evil"),
+        ("line\u2028separator", "line separator"),
+    ],
+)
+def test_model_names_of_any_kind(label: str, name: str) -> None:
+    found = sample(f'vllm:num_requests_running{{engine="0",model_name="{label}"}} 3.0\n')
+    assert (found.model_name, found.running) == (name, 3.0)
+
+
+def test_series_of_a_newer_vllm_are_named() -> None:
+    found = sample('vllm:brand_new_total{engine="0"} 1.0\nvllm:num_requests_running{engine="0"} 1.0\nother 2.0\n')
+    assert found.unknown == ("vllm:brand_new_total",)
+
+
+def test_openmetrics_as_the_rust_front_end_writes_it() -> None:
+    text = (
+        "# TYPE vllm:prompt_tokens counter\n"
+        'vllm:prompt_tokens_total{engine="0",model_name="m"} 7\n'
+        "# TYPE vllm:num_requests_running gauge\n"
+        'vllm:num_requests_running{engine="0",model_name="m"} 2\n'
+        "# EOF\n"
+    )
+    assert (sample(text).prompt_tokens, sample(text).running) == (7.0, 2.0)
+    exemplar = text.replace('"} 7\n', '"} 7 # {trace_id="x"} 0.5\n')
+    assert (sample(exemplar).prompt_tokens, sample(exemplar).running) == (7.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "\n\n",
+        "<html><body>502 Bad Gateway</body></html>",
+        '{"detail": "Not Found"}',
+        "not found",
+        "\x00\x01\x02",
+        "# HELP only comments\n",
+    ],
+)
+def test_what_is_no_metrics_page_is_said_so(body: str) -> None:
+    with pytest.raises(EngineError, match="no metrics; is this the address of a vLLM server"):
+        sample(body)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'vllm:x{a="b} 1',
+        'vllm:num_requests_running{engine="0"',
+        "vllm:x{le=1} z",
+        "vllm:x one",
+        'vllm:x{="\x1b[31m"} 1',
+        "vllm:",
+    ],
+)
+def test_a_malformed_page_is_one_clear_line(line: str) -> None:
+    with pytest.raises(EngineError, match=r"^The answer of /metrics cannot be read: [^\x1b\n]*$"):
+        sample(f"vllm:num_requests_waiting 1.0\n{line}\n")
+
+
+def test_a_page_cut_anywhere_is_read_or_refused_but_never_breaks() -> None:
+    text = (H200 / "metrics/kv-starved-load-03.txt").read_text()
+    lines = [line for line in text.splitlines() if line.startswith(("vllm:num_", "vllm:kv"))]
+    page = "\n".join(lines)
+    for end in range(len(page)):
+        with contextlib.suppress(EngineError):
+            sample(page[:end])
