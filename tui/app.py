@@ -4,6 +4,7 @@ import asyncio
 import signal
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
@@ -52,18 +53,23 @@ def _sessions() -> "LlmtuneScreen":
     return SessionsScreen()
 
 
-def parting_words(going_on: GoingOn) -> str:
-    """What keeps running after the screen is gone, and how to come back to it; one line for each."""
-    lines = [
-        f"session {s.id} goes on: llmtune attach {s.id}"
-        if s.state == "running"
-        else f"session {s.id} is paused: llmtune resume {s.id}"
-        for s in going_on.sessions
-    ]
-    lines += [
-        f"server {clean(s.name, 60)} goes on at http://{s.host}:{s.port}: llmtune server stop {clean(s.name, 60)}"
-        for s in going_on.servers
-    ]
+def parting_words(going_on: GoingOn, is_kept: Callable[[str, int], bool]) -> str:
+    """What keeps running after the screen is gone, and how to come back to it; one line for each.
+
+    `is_kept(kind, id)` tells whether a keeper is alive: a session without one stands still until it is resumed.
+    """
+    lines = []
+    for session in going_on.sessions:
+        assert session.id is not None
+        if session.state == "paused":
+            lines.append(f"session {session.id} is paused: llmtune resume {session.id}")
+        elif is_kept("session", session.id):
+            lines.append(f"session {session.id} goes on: llmtune attach {session.id}")
+        else:
+            lines.append(f"session {session.id} stands still, its keeper is gone: llmtune resume {session.id}")
+    for server in going_on.servers:
+        name = clean(server.name, 60)
+        lines.append(f"server {name} goes on at http://{server.host}:{server.port}: llmtune server stop {name}")
     return "\n".join(lines)
 
 
@@ -92,6 +98,12 @@ class LlmtuneApp(App[object]):
 
     store_version: reactive[int] = reactive(-1)
     """Changes whenever anyone committed to the database."""
+
+    parting: str = ""
+    """What was said when leaving."""
+
+    readings: int = 0
+    """How often a screen was fed."""
 
     going_on: reactive[GoingOn] = reactive(GoingOn())
     """What runs on its own, as of the last reading."""
@@ -167,6 +179,7 @@ class LlmtuneApp(App[object]):
         self._view.show_store_error(None)
         if message.view is self._view:
             self._view.show(message.snapshot)
+            self.readings += 1
         if self._may_attach:
             self._may_attach = False
             if any(s.state == "running" for s in self.going_on.sessions):
@@ -204,8 +217,10 @@ class LlmtuneApp(App[object]):
 
     async def action_quit(self) -> None:
         """Leave; what runs goes on, and the normal screen then says so."""
-        words = parting_words(self.going_on)
-        self.exit(message=Text(words) if words else None)
+        from engine.keeper.client import is_running
+
+        self.parting = parting_words(self.going_on, partial(is_running, self.data_dir))
+        self.exit(message=Text(self.parting) if self.parting else None)
 
     def get_system_commands(self, screen: Screen) -> Iterable[SystemCommand]:  # type: ignore[type-arg]
         own = self._view.commands() if self._view is not None and screen is self._view else ()

@@ -1,11 +1,12 @@
 """A data directory as a morning's work leaves it: figures of the recorded H200 and CPU servers."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.pilot import Pilot
 
 from store.clock import format_utc
 from store.database import open_writer
@@ -163,3 +164,23 @@ def filled(writer: Writer, data_dir: Path) -> Path:
 def app(data_dir: Path) -> LlmtuneApp:
     """The screens on that data directory, at a fixed time."""
     return LlmtuneApp(data_dir, None, now=lambda: NOW)
+
+
+async def fed(pilot: Pilot[Any], until: Callable[[], bool] | None = None) -> None:
+    """Wait until the present screen was fed (or `until` holds) and drew it; at most five seconds."""
+    app = pilot.app
+    assert isinstance(app, LlmtuneApp)
+    seen = app.readings
+    for _ in range(250):
+        await pilot.pause(0.02)
+        if until() if until is not None else app.readings > seen:
+            break
+    else:
+        raise AssertionError("the screen was not fed within five seconds")
+    await pilot.pause()
+
+
+def screen_text(app: LlmtuneApp) -> str:
+    """What stands on the screen, line by line, without colours."""
+    strips = app.screen._compositor.render_strips()
+    return "\n".join("".join(segment.text for segment in strip) for strip in strips)

@@ -14,7 +14,7 @@ class StatusLine(Widget):
     """An unreadable database is said as long as it lasts; then the last error; then news, for some seconds."""
 
     DEFAULT_CSS = """
-    StatusLine { dock: bottom; height: auto; max-height: 3; display: none; padding: 0 1; background: $panel; }
+    StatusLine { height: auto; max-height: 3; display: none; padding: 0 1; background: $panel; }
     StatusLine.-said { display: block; }
     """
 
