@@ -26,10 +26,12 @@ async def open_bench(
 ) -> "Bench":
     """Start the benchmark process and wait until it has imported vLLM.
 
-    `environ` is the whole environment of what we start, with the marker that finds it again; the `bin` of the
-    installation is put first on its PATH. What vLLM prints is appended to `log_path`. Where this vLLM has no benchmark
-    that can be called, each run goes through its command line instead. Raises BenchFailed if the process dies or is
-    not ready within `ready_timeout_s`.
+    `environ` is the whole environment of what we start: `child_environ` of engine.environment and the marker that finds
+    it again. What vLLM prints is appended to `log_path`. Where this vLLM has no benchmark that can be called, each run
+    goes through its command line instead. Not while a server starts: it needs half a gigabyte of memory, and a server
+    on the CPU that sees memory vanish while it measures its own use gives up.
+
+    Raises BenchFailed if the process dies or is not ready within `ready_timeout_s`.
     """
     bench = Bench(installation, environ, log_path, ready_timeout_s)
     await bench.start()
@@ -53,7 +55,7 @@ class Bench:
     @property
     def identity(self) -> ProcessIdentity | None:
         """The process that stays loaded; None while there is none. It leads a process group of its own."""
-        return self._loaded.identity if self._loaded is not None else None
+        return self._loaded.identity if self._loaded is not None and self._loaded.running else None
 
     async def start(self) -> None:
         """Load the process unless it is there. A run does so by itself after one that was cancelled or timed out."""

@@ -35,7 +35,7 @@ async def run_command(
     started_at, began = utc_now(), time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="llmtune-bench-") as folder:
         argv = bench_command(installation, request, Path(folder))
-        child = await start_child(installation, argv, environ, log_path, pipes=False)
+        child = await start_child(argv, environ, log_path, pipes=False)
         try:
             async with asyncio.timeout(request.timeout_s):
                 code = await child.process.wait()

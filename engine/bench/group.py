@@ -8,12 +8,12 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from engine.environment import child_environ
-from engine.records import BenchFailed, Installation
+from engine.records import BenchFailed
 from engine.text import clean
 
 _ANSWER_LIMIT = 2**30  # bytes a line; with --save-detailed every generated text is in it
 _TAIL_BYTES = 65_536
+_LINE_CHARACTERS = 300
 
 
 class Child:
@@ -44,45 +44,47 @@ class Child:
         """How it ended, on one line, with the last thing that it said."""
         code = await self.process.wait()
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
-        lines = [line for line in map(clean, self.output().splitlines()) if line.strip()]
+        lines = [
+            line for line in (clean(line, _LINE_CHARACTERS) for line in self.output().splitlines()) if line.strip()
+        ]
         return f"{how}{f', {lines[-1]!r}' if lines else ''}; its log is {self.log_path}"
 
 
-async def start_child(
-    installation: Installation, argv: Sequence[str], environ: Mapping[str, str], log_path: Path, *, pipes: bool
-) -> Child:
-    """Start `argv`; standard error is appended to `log_path`, and so is standard output unless `pipes` are wanted.
-
-    Raises BenchFailed if it cannot be started.
-    """
+async def start_child(argv: Sequence[str], environ: Mapping[str, str], log_path: Path, *, pipes: bool) -> Child:
+    """Start `argv` with `environ` as its whole environment. Standard error is appended to `log_path`, and so is
+    standard output unless `pipes` are wanted. Raises BenchFailed if it cannot be started."""
     # An interpreter that is given a module or a script would else look for vllm beside it, or where we were started.
-    child_env = child_environ(installation.bin_dir, environ) | {"PYTHONSAFEPATH": "1"}
+    child_environ = {**environ, "PYTHONSAFEPATH": "1"}
     try:
         log = _open_log(log_path)
     except OSError as error:
         raise BenchFailed(f"the benchmark's log {log_path} cannot be written: {error.strerror}") from error
+    log_start = os.fstat(log).st_size
     try:
         process = await asyncio.create_subprocess_exec(
             *argv,
-            env=child_env,
+            env=child_environ,
             stdin=subprocess.PIPE if pipes else subprocess.DEVNULL,
             stdout=subprocess.PIPE if pipes else log,
             stderr=log,
             start_new_session=True,
             limit=_ANSWER_LIMIT,
         )
-        return Child(process, log_path, os.fstat(log).st_size)
     except OSError as error:
         raise BenchFailed(f"the benchmark cannot be started with {argv[0]}: {error.strerror}") from error
     finally:
         os.close(log)
+    return Child(process, log_path, log_start)
 
 
 def read_tail(path: Path, start: int) -> str:
-    """The text of `path` from byte `start`, at most its last 64 KiB."""
-    with path.open("rb") as file:
-        file.seek(max(start, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
-        return file.read().decode(errors="replace")
+    """The text of `path` from byte `start`, at most its last 64 KiB; "" if somebody deleted it."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(start, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
+            return file.read().decode(errors="replace")
+    except OSError:
+        return ""
 
 
 def _open_log(path: Path) -> int:

@@ -34,7 +34,7 @@ class LoadedBench:
 
         Raises NoEntryPoint, or BenchFailed if it ended or was not ready within `timeout_s`.
         """
-        child = await start_child(installation, [installation.python, str(SCRIPT)], environ, log_path, pipes=True)
+        child = await start_child([installation.python, str(SCRIPT)], environ, log_path, pipes=True)
         bench = cls(child)
         try:
             async with asyncio.timeout(timeout_s):

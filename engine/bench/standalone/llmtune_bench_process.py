@@ -22,6 +22,7 @@ import gc
 import importlib
 import json
 import logging
+import math
 import os
 import queue
 import sys
@@ -52,6 +53,7 @@ class LoadWatch:
         self.began_wall: float | None = None
         self._began = 0.0
         self._began_cpu = 0.0
+        self._next = math.inf
         self._due = array.array("d")
         self._woke = array.array("d")
         self._cpu = array.array("d")
@@ -62,20 +64,20 @@ class LoadWatch:
             del ticks[:]
 
     async def tick(self) -> None:
-        """A timer on a fixed grid. Every tick that fell into one long stall counts with its own lag: else a stall of a
-        second would be a single late tick among thousands, and no percentile would show it."""
-        due = time.perf_counter() + self.STEP_S
+        """A timer on a fixed grid, until it is cancelled."""
+        self._next = time.perf_counter() + self.STEP_S
         while True:
-            await asyncio.sleep(max(0.0, due - time.perf_counter()))
-            woke, cpu = time.perf_counter(), time.process_time()
-            while due <= woke:
-                self.note(due, woke, cpu)
-                due += self.STEP_S
+            await asyncio.sleep(max(0.0, self._next - time.perf_counter()))
+            self.catch_up(time.perf_counter(), time.process_time())
 
-    def note(self, due: float, woke: float, cpu: float) -> None:
-        self._due.append(due)
-        self._woke.append(woke)
-        self._cpu.append(cpu)
+    def catch_up(self, now: float, cpu: float) -> None:
+        """Note all ticks that were due. Every one that fell into a long stall counts with its own lag: else a stall of
+        a second would be a single late tick among thousands, and no percentile would show it."""
+        while self._next <= now:
+            self._due.append(self._next)
+            self._woke.append(now)
+            self._cpu.append(cpu)
+            self._next += self.STEP_S
 
     def figures(self, duration_s: float) -> dict[str, float | None]:
         """99th percentile of the lag in ms and CPU use in percent of one core, over the `duration_s` of the load alone:
@@ -142,6 +144,7 @@ class Benchmark:
             result: dict[str, Any] = await self._serve.main_async(args)
             return result
         finally:
+            self._watch.catch_up(time.perf_counter(), time.process_time())
             ticker.cancel()
 
     def _keep_tokenizer(self) -> None:
