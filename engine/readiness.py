@@ -25,7 +25,7 @@ def stages(facts: LogFacts, *, printed: bool) -> Iterator[str]:
     yield "spawned"
     reached = {
         "loading": printed,
-        "weights": facts.weights_gib is not None,
+        "weights": facts.weights_gib is not None or facts.load_s is not None,
         "compile": facts.compile_s is not None,
         "kv_cache": facts.kv_cache_tokens is not None,
         "graphs": facts.graph_capture_s is not None,
