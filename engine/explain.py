@@ -70,6 +70,7 @@ _DEATH = re.compile(r"EngineDeadError|EngineCore encountered an issue|died unexp
 _FAILED = re.compile(
     _DEATH.pattern + r"|Engine core initialization failed|^Traceback \(most recent call last\)|^Killed$"
 )
+_COMMAND = re.compile(r"^# .* serve .*$", re.MULTILINE)  # what engine.server writes before each start
 _SHUTDOWN = re.compile(r"\[shutdown\]|^Shutting down")
 _INTERRUPTED = re.compile(r"^KeyboardInterrupt|received signal=SIG(?:TERM|INT)|Received SIG(?:TERM|INT)")
 _PYDANTIC = re.compile(r"^\s*Value error, (.*?)(?: \[type=|$)")
@@ -78,13 +79,14 @@ _USAGE = re.compile(r"^[\w. -]+: error: (.+)")
 
 
 def explain(text: str, exit_code: int | None = None) -> Explanation:
-    """Outcome of a start, from its whole log so far.
+    """Outcome of a start, from its whole log so far; of several starts in one file (`# … serve …` above each) the last.
 
     `ready` stays ready after an ordinary shutdown and becomes `failed` when the engine died while it served. `starting`
     is a log that has neither become ready nor failed, unless the caller knows that the process ended (`exit_code`, as
     subprocess has it). `unknown` is a log in which vLLM has not spoken.
     """
-    return _Log(text).explain(exit_code)
+    starts = [found.start() for found in _COMMAND.finditer(text)]
+    return _Log(text[starts[-1] :] if starts else text).explain(exit_code)
 
 
 class _Log:
@@ -96,8 +98,10 @@ class _Log:
     def explain(self, exit_code: int | None) -> Explanation:
         ready_at = self._first(r"^Application startup complete\.", 0)
         if ready_at is not None:
-            end = self._first(_SHUTDOWN, ready_at) or len(self.lines)
-            if not self._any(_DEATH, ready_at, end):
+            stopped_at = self._first(_SHUTDOWN, ready_at)
+            end = len(self.lines) if stopped_at is None else stopped_at
+            broke = exit_code not in (None, 0) and stopped_at is None
+            if not broke and not self._any(_DEATH, ready_at, end):
                 return Explanation("ready", self.facts)
             return self._failure(ready_at, end) or self._unexplained(exit_code)
         if failure := self._failure(0, len(self.lines)):

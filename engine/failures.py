@@ -80,6 +80,29 @@ RULES: tuple[Rule, ...] = (
         "Stop what else uses the GPU[[, or lower gpu-memory-utilization to {highest_utilization}]].",
         derive=_highest_utilization,
     ),
+    # The CPU build: the flag rules the share of a node's memory, and the second wording comes after loading.
+    _rule(
+        "free_memory_short",
+        rf"Available memory on node \S+ \((?P<free_gib>{_NUM})/(?P<total_gib>{_NUM}) GiB\) on startup is less than "
+        rf"desired CPU memory utilization \((?P<utilization>{_NUM}), (?P<wanted_gib>{_NUM}) GiB\)",
+        "{free_gib} of {total_gib} GiB memory are free; gpu-memory-utilization {utilization} wants {wanted_gib}.",
+        "Stop what else uses memory[[, or lower gpu-memory-utilization to {highest_utilization}]].",
+        derive=_highest_utilization,
+    ),
+    _rule(
+        "no_kv_memory",
+        rf"on kv cache allocation is less than requested memory for kv "
+        rf"\((?P<available_gib>-{_NUM})/(?P<budget_gib>{_NUM})",
+        "Weights and working memory leave nothing of {budget_gib} GiB for the KV cache ({available_gib} GiB).",
+        "Raise gpu-memory-utilization (it rules the memory of the CPU build too).",
+    ),
+    _rule(
+        "free_memory_short",
+        rf"Available memory on node \S+ \((?P<free_gib>{_NUM})/(?P<total_gib>{_NUM}) GiB\) on kv cache allocation is "
+        rf"less than requested memory for kv \((?P<wanted_gib>{_NUM})",
+        "{free_gib} of {total_gib} GiB memory are free; the KV cache wants {wanted_gib}.",
+        "Stop what else uses memory, or lower gpu-memory-utilization.",
+    ),
     _rule(
         "memory_race",
         rf"Error in memory profiling\. Initial free memory (?P<first_gib>{_NUM}) GiB, "
@@ -185,6 +208,12 @@ RULES: tuple[Rule, ...] = (
     ),
     _rule(
         "disk_quota", r"Disk quota exceeded", "The disk quota is used up.", "Free space, or move the caches (HF_HOME)."
+    ),
+    _rule(
+        "checkpoint_invalid",
+        r"Invalid repository ID or local directory specified: ?'?(?P<model>[^'\s]+)?",
+        "The model[[ {model}]] is neither a folder with a config.json nor a repository of the hub.",
+        "Check the path; on the pod itself it may differ from the one on your machine.",
     ),
     _rule(
         "gated_model",

@@ -114,6 +114,25 @@ def test_json_has_the_keys_of_the_contract(path: Path) -> None:
             "free_memory_short",
             {"free_gib": 10.5, "total_gib": 23.6, "utilization": 0.9, "wanted_gib": 21.3, "highest_utilization": 0.44},
         ),
+        # As a real CPU server said it.
+        (
+            "ValueError: Available memory on node 0 (7.29/9.96 GiB) on kv cache allocation is less than requested "
+            "memory for kv (-0.08/0.92 GiB). Reduce CPU memory used by other processes.",
+            "no_kv_memory",
+            {"available_gib": -0.08, "budget_gib": 0.92},
+        ),
+        (
+            "ValueError: Available memory on node 0 (7.29/9.96 GiB) on kv cache allocation is less than requested "
+            "memory for kv (8.0 GiB). Decrease --kv-cache-memory-bytes",
+            "free_memory_short",
+            {"free_gib": 7.29, "total_gib": 9.96, "wanted_gib": 8.0},
+        ),
+        (
+            "ValueError: Available memory on node 0 (7.29/9.96 GiB) on startup is less than desired CPU memory "
+            "utilization (0.92, 9.16 GiB). On the CPU backend",
+            "free_memory_short",
+            {"free_gib": 7.29, "total_gib": 9.96, "utilization": 0.92, "wanted_gib": 9.16, "highest_utilization": 0.73},
+        ),
         (
             "AssertionError: Error in memory profiling. Initial free memory 20.1 GiB, current free memory 22.2 GiB.",
             "memory_race",
@@ -147,6 +166,7 @@ def test_json_has_the_keys_of_the_contract(path: Path) -> None:
             {},
         ),
         ("OSError: [Errno 98] Address already in use", "port_in_use", {}),
+        ("ValueError: Invalid repository ID or local directory specified: '/models/x'", "checkpoint_invalid", {}),
         ("OSError: [Errno 28] No space left on device: '/cache/x'", "disk_full", {}),
         ("OSError: [Errno 122] Disk quota exceeded", "disk_quota", {}),
         ("ImportError: libcudart.so.13: cannot open shared object file: No such file", "missing_library", {}),
@@ -263,9 +283,24 @@ def test_a_server_that_died_while_it_served_failed() -> None:
     assert explain(LOADED + CACHE + READY + stopped + dead).outcome == "ready"
 
 
+def test_of_several_starts_in_one_file_the_last_counts() -> None:
+    command = "# /venv/bin/vllm serve /models/m --port 8000\n"
+    failed = command + error("OSError: No space left on device") + WRAPPER + "\n"
+    ready = command + LOADED + READY
+    assert explain(failed + ready).outcome == "ready"
+    assert explain(ready + failed).failure_class == "disk_full"
+    assert explain(ready + failed).facts.weights_gib is None
+    assert explain(ready + command).outcome == "unknown"
+
+
 @pytest.mark.parametrize(
     ("text", "exit_code", "outcome", "failure_class"),
     [
+        (LOADED + READY, None, "ready", None),
+        (LOADED + READY, 0, "ready", None),
+        (LOADED + READY, -9, "failed", "host_oom"),
+        (LOADED + READY, 1, "failed", "unknown"),
+        (LOADED + READY + "INFO:     Shutting down\n", -9, "ready", None),
         ("", None, "unknown", None),
         ("hello\nworld\n", None, "unknown", None),
         (LOADED, None, "starting", None),
