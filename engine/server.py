@@ -218,7 +218,8 @@ class Server:
             return LaunchFailed("the server was stopped before it was ready", "interrupted", code)
         explanation = explain(self.log_text())
         how = f"was ended by signal {-code}" if code < 0 else f"ended with status {code}"
-        cause = clean(explanation.cause or f"see {self.log_path}", 500)
+        told = " ".join(part for part in (explanation.cause, explanation.remedy) if part)
+        cause = clean(told or f"see {self.log_path}", 500)
         return LaunchFailed(
             f"the server {how} before it was ready: {cause}", explanation.failure_class or "unknown", code
         )
