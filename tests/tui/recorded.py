@@ -53,7 +53,17 @@ def record(data_dir: Path, state: Any = "done", **session: Any) -> int:
         for block in range(2):
             for candidate in range(2):
                 launch_id = writer.insert(
-                    LaunchRecord(session_id, block, candidate, candidate, 0, 1, "done", started_at=AT.format(second))
+                    LaunchRecord(
+                        session_id,
+                        block,
+                        candidate,
+                        candidate,
+                        0,
+                        1,
+                        "done",
+                        started_at=AT.format(second),
+                        finished_at=AT.format(second),
+                    )
                 )
                 for workload in ("chat", "long"):
                     for kind, repeat in (("warmup", 0), ("measured", 0), ("measured", 1)):

@@ -97,7 +97,7 @@ def test_stopping_a_server_whose_keeper_is_gone_says_what_to_do(
 def test_a_start_is_told_until_it_failed(
     place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (number,) = write(place, server(state="starting", facts={"stage": "loading weights"}))
+    (number,) = write(place, server(state="starting", facts={"stage": "kv_cache"}))
     monkeypatch.setattr(server_text, "is_running", lambda *_: True)
 
     def dies(_: float) -> None:
@@ -107,7 +107,7 @@ def test_a_start_is_told_until_it_failed(
     monkeypatch.setattr("time.sleep", dies)
     assert follow_start(place, number, quiet=False) == 1
     said = capsys.readouterr()
-    assert "loading weights" in said.out
+    assert "KV cache made" in said.out
     assert said.err == "llmtune: no memory is left for the KV cache\n"
 
 

@@ -62,6 +62,7 @@ def test_attach_to_a_finished_session_tells_it_whole(place: Path, capsys: pytest
     assert "\x1b" not in out
     lines = out.splitlines()
     assert sum("run " in line or "warm-up " in line for line in lines if line[2:3] == ":") == 24
+    assert [line for line in lines if line.startswith("candidate 1 ")] == ["candidate 1 [seqs 4]: max-num-seqs 4"]
     table = [line for line in lines if line.strip().startswith(("0  default", "1  seqs 4"))]
     assert len(table) == 4, "two candidates on two workloads"
     assert "+9.9 %" in table[1] or "+10" in table[1]

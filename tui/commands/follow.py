@@ -34,11 +34,18 @@ def clock_time(at: str) -> str:
 def run_line(run: RunRecord, labels: dict[int, str]) -> str:
     """One finished run for a person."""
     what = f"{run.workload} {'warm-up' if run.kind == 'warmup' else 'run'} {run.repeat + 1}"
-    head = f"block {run.block + 1}  {labels.get(run.candidate, str(run.candidate))}  {what}"
+    head = f"block {run.block + 1}, candidate {run.candidate} [{labels.get(run.candidate, '')}], {what}"
     if run.state != "done":
         return f"{head}: {run.state}, {clean(run.reason or 'no reason given', 300)}"
     shown = [f"{metric_name(key)} {metric_value(key, run.metrics.get(key))}" for key in HEADLINE]
     return f"{head}: {', '.join(shown)}"
+
+
+def candidate_line(candidate: dict[str, Any]) -> str:
+    """What a candidate is, once, so that the lines of its runs can be short."""
+    settings = [f"{name} {value}" for name, value in candidate["settings"].items()]
+    what = clean(", ".join(settings), 300) if settings else "the baseline, as [server] of the plan says"
+    return f"candidate {candidate['index']} [{clean(str(candidate['label']), 80)}]: {what}"
 
 
 def run_json(run: RunRecord) -> dict[str, Any]:
@@ -51,6 +58,7 @@ def run_json(run: RunRecord) -> dict[str, Any]:
 class Progress:
     """What has been told already, so that each look tells only what is new."""
 
+    told_candidates: set[int] = field(default_factory=set)
     told_events: set[int] = field(default_factory=set)
     told_runs: set[int] = field(default_factory=set)
 
@@ -78,7 +86,7 @@ def tell(item: EventRecord | RunRecord, labels: dict[int, str], as_json: bool) -
             say(f"{clock_time(item.at)}  {mark}{clean(item.text, 500)}")
     elif as_json:
         say_json(run_json(item), compact=True)
-    else:
+    elif item.state not in ("rejected", "failed"):  # of those the keeper's own event tells more
         say(f"{clock_time(item.finished_at) if item.finished_at else '        '}  {run_line(item, labels)}")
 
 
@@ -99,7 +107,10 @@ def follow(
             while True:
                 # The state is read before the rows: what is written in between is told by the next look or the last.
                 session = reader.session(session_id)
-                # Candidates may be added while it runs.
+                for candidate in session.candidates:  # some may be added while it runs
+                    if candidate["index"] not in progress.told_candidates and not as_json:
+                        say(candidate_line(candidate))
+                    progress.told_candidates.add(candidate["index"])
                 labels = {int(c["index"]): clean(str(c["label"]), 80) for c in session.candidates}
                 for item in progress.new(reader, session_id):
                     tell(item, labels, as_json)

@@ -18,6 +18,15 @@ LOOK_EVERY_S = 0.3
 KEEPER_GRACE_S = 10.0
 TAIL_CHUNK = 256 * 1024
 ENDED = ("stopped", "failed")
+STAGE_WORDS = {
+    "spawned": "process started",
+    "loading": "vLLM loads",
+    "weights": "weights loaded",
+    "compile": "compiled",
+    "kv_cache": "KV cache made",
+    "graphs": "CUDA graphs captured",
+    "listening": "listening",
+}
 
 
 def server_json(server: ServerRecord) -> dict[str, Any]:
@@ -69,7 +78,7 @@ def follow_start(place: Path, server_id: int, *, quiet: bool, since: str | None 
                 return 1
             if stage and stage != told and not quiet:
                 told = stage
-                say(f"{duration(time.monotonic() - begun):>8}  {clean(stage, 80)}")
+                say(f"{duration(time.monotonic() - begun):>8}  {STAGE_WORDS.get(stage, clean(stage, 80))}")
             if is_running(place, "server", server_id):
                 kept_at = time.monotonic()
             elif time.monotonic() - kept_at > KEEPER_GRACE_S:
