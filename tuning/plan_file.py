@@ -53,7 +53,7 @@ def read_plan(
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise PlanError(_syntax_line(str(error), where)) from None
+        raise PlanError(_syntax_line(str(error), text, where)) from None
     mistakes = Mistakes(text, where)
     folder = Path(where).resolve().parent
     top = Section(data, (), "", mistakes)
@@ -109,12 +109,14 @@ def plan_toml(plan: Plan) -> str:
     return tomli_w.dumps(document)
 
 
-def _syntax_line(message: str, where: str) -> str:
+def _syntax_line(message: str, text: str, where: str) -> str:
     """tomllib says `… (at line 3, column 5)` or `… (at end of document)`."""
-    place = re.search(r"\s*\(at line (\d+), column (\d+)\)$", message)
+    place = re.search(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)$", message)
     if place is None:
         return f"{where}: not TOML: {message}"
-    return f"{where}:{place[1]}: not TOML: {message[: place.start()]} (column {place[2]})"
+    line = place[1] or str(text.rstrip().count("\n") + 1)
+    column = f" (column {place[2]})" if place[2] else ""
+    return f"{where}:{line}: not TOML: {message[: place.start()]}{column}"
 
 
 def _model(top: Section, pasted: str | None, folder: Path, check: ModelCheck) -> str:

@@ -16,6 +16,7 @@ from store.records import LaunchRecord, RunRecord, SessionRecord
 from tuning.figures import ABSENT, duration_text, effect_text, figure, metric_title, summary_text
 from tuning.plan_json import candidates_from_json, plan_from_json
 from tuning.records import RUN_METRICS, Candidate, CandidateResult, Effect, Plan, SessionResult, Summary
+from tuning.schedule import launch_runs
 from tuning.workload_args import bench_argv
 
 SCHEMA = 1
@@ -187,8 +188,10 @@ def _commands(plan: Plan, candidates: Sequence[Candidate], seed: int) -> list[st
     lines = ["## Commands", ""]
     for candidate in candidates:
         lines += [f"{_plain(candidate.label)}:", "", f"    {clean(serve_command(plan, candidate))}", ""]
+    runs = launch_runs(plan, seed, 0)
     for workload in plan.workloads:
-        argv = bench_argv(workload, plan.model, plan.served_name, f"http://{_HOST}:{_PORT}", seed)
+        example = next(run.seed for run in runs if (run.workload, run.kind) == (workload.name, "measured"))
+        argv = bench_argv(workload, plan.model, plan.served_name, f"http://{_HOST}:{_PORT}", example)
         lines += [f"{_plain(workload.name)}, each run with a seed of its own:", ""]
         lines += [f"    {clean(copyable([plan.vllm or 'vllm', 'bench', 'serve', *argv]))}", ""]
     return lines
