@@ -1,6 +1,6 @@
 """Write the README's pictures: the screens on a real data directory, as SVG.
 
-    python scripts/export_screens.py DATA_DIR docs/images
+    python scripts/export_screens.py DATA_DIR docs/images [servers|monitor|tune|sessions]...
 
 Best while a sweep runs there, so that the monitor has a server to show. Nothing is started or changed.
 """
@@ -18,12 +18,14 @@ SETTLE_S = {"monitor": 20.0}
 SETTLE_OTHERS_S = 3.0
 
 
-async def export(data_dir: Path, target: Path) -> None:
+async def export(data_dir: Path, target: Path, wanted: list[str]) -> None:
     """One file a screen, named after it."""
     target.mkdir(parents=True, exist_ok=True)
     app = LlmtuneApp(data_dir, vllm=None)
     async with app.run_test(size=SIZE) as pilot:
         for key, name in SCREENS.items():
+            if name not in wanted:
+                continue
             await pilot.press(key)
             await pilot.pause(SETTLE_S.get(name, SETTLE_OTHERS_S))
             picture = app.export_screenshot(title=f"llmtune · {name}")
@@ -31,9 +33,14 @@ async def export(data_dir: Path, target: Path) -> None:
 
 
 def main() -> None:
-    if len(sys.argv) != 3 or not (Path(sys.argv[1]) / "llmtune.db").is_file():
+    wanted = sys.argv[3:] or list(SCREENS.values())
+    if (
+        len(sys.argv) < 3
+        or not set(wanted) <= set(SCREENS.values())
+        or not (Path(sys.argv[1]) / "llmtune.db").is_file()
+    ):
         sys.exit(__doc__)
-    asyncio.run(export(Path(sys.argv[1]), Path(sys.argv[2])))
+    asyncio.run(export(Path(sys.argv[1]), Path(sys.argv[2]), wanted))
 
 
 if __name__ == "__main__":
