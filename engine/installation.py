@@ -32,6 +32,7 @@ _HOW = "give --vllm (or LLMTUNE_VLLM) the path of a vllm command, a python or a 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
+    path: str
     python: str
     command: tuple[str, ...]
     bin_dir: str
@@ -46,13 +47,13 @@ def find_vllm(explicit: str | None, environ: Mapping[str, str]) -> Installation:
     """
     wanted = explicit or environ.get("LLMTUNE_VLLM")
     if wanted:
-        return _ask(wanted, _locate(wanted, environ), environ)
+        return _ask(_locate(wanted, environ), environ)
     on_path = shutil.which("vllm", path=environ.get("PATH", os.defpath))
     if on_path:
-        return _ask(on_path, _locate(on_path, environ), environ)
-    found = _Found(sys.executable, (sys.executable, "-m", MODULE), str(Path(sys.executable).parent))
+        return _ask(_locate(on_path, environ), environ)
+    found = _Found(sys.executable, sys.executable, (sys.executable, "-m", MODULE), str(Path(sys.executable).parent))
     try:
-        return _ask(sys.executable, found, environ)
+        return _ask(found, environ)
     except VllmNotFound:
         raise VllmNotFound(f"no vLLM on PATH or beside llmtune: {_HOW}") from None
 
@@ -107,6 +108,7 @@ def _locate(wanted: str, environ: Mapping[str, str]) -> _Found:
     if os.sep not in wanted and not path.exists():
         on_path = shutil.which(wanted, path=environ.get("PATH", os.defpath))
         path = Path(on_path) if on_path else path
+    asked = str(path)
     if path.is_dir():
         path = _in_venv(path)
     if not path.is_file():
@@ -114,7 +116,7 @@ def _locate(wanted: str, environ: Mapping[str, str]) -> _Found:
     if not os.access(path, os.R_OK | os.X_OK):
         raise VllmNotFound(f"{path} may not be read and run by this user: {_HOW}")
     if path.name.startswith("python"):
-        return _Found(str(path), (str(path), "-m", MODULE), str(path.parent))
+        return _Found(asked, str(path), (str(path), "-m", MODULE), str(path.parent))
     try:
         interpreter = script_interpreter(path, environ)
     except OSError as error:
@@ -124,7 +126,7 @@ def _locate(wanted: str, environ: Mapping[str, str]) -> _Found:
         interpreter = str(beside / "python")  # a wrapper in the shell beside its Python
     if interpreter is None:
         raise VllmNotFound(f"{path} does not say which Python it runs in: give --vllm that Python instead")
-    return _Found(interpreter, (str(path),), str(beside))
+    return _Found(asked, interpreter, (str(path),), str(beside))
 
 
 def _in_venv(folder: Path) -> Path:
@@ -134,7 +136,8 @@ def _in_venv(folder: Path) -> Path:
     raise VllmNotFound(f"{folder} holds neither bin/vllm nor bin/python: {_HOW}")
 
 
-def _ask(path: str, found: _Found, environ: Mapping[str, str]) -> Installation:
+def _ask(found: _Found, environ: Mapping[str, str]) -> Installation:
+    path = found.path
     try:
         answer = subprocess.run(
             [found.python, "-c", _QUERY],
@@ -162,4 +165,4 @@ def _ask(path: str, found: _Found, environ: Mapping[str, str]) -> Installation:
     numbers = version_numbers(version)
     if numbers is not None and numbers < OLDEST:
         raise VllmTooOld(f"vLLM {version} at {path} is too old: llmtune needs 0.10 or newer, upgrade it or {_HOW}")
-    return Installation(os.path.abspath(os.path.expanduser(path)), found.python, found.command, found.bin_dir, version)
+    return Installation(path, found.python, found.command, found.bin_dir, version)

@@ -14,7 +14,10 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 
 @pytest.fixture(autouse=True)
 def _own_directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test reads or writes the data, cache or configuration of the person who runs it, nor calls out."""
+    """No test reads or writes the data, cache or configuration of the person who runs it, nor calls out. Only vLLM
+    keeps its own cache: without it each start inspects the model's architecture anew, for ten seconds and more."""
+    caches = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    monkeypatch.setenv("VLLM_CACHE_ROOT", os.environ.get("VLLM_CACHE_ROOT") or str(Path(caches) / "vllm"))
     monkeypatch.setenv("LLMTUNE_DATA_DIR", str(tmp_path / "data"))
     for name in ("XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"):
         monkeypatch.setenv(name, str(tmp_path / name.lower()))

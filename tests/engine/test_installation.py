@@ -48,6 +48,7 @@ def test_a_script_a_python_and_an_environment_lead_to_the_same_vllm(target: Path
 def test_it_is_looked_for_in_order(target: Path) -> None:
     path = f"{target / 'bin'}{os.pathsep}{os.environ['PATH']}"
     assert find_vllm(None, environ(target, PATH=path)).path == str(target / "bin" / "vllm")
+    assert find_vllm("vllm", environ(target, PATH=path)).path == str(target / "bin" / "vllm")
     assert find_vllm(None, environ(target, PATH=path, LLMTUNE_VLLM=sys.executable)).path == sys.executable
     assert find_vllm(None, environ(target, PATH="/nowhere")).path == sys.executable
 

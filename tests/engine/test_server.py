@@ -27,7 +27,8 @@ subprocess.Popen([sys.executable, "-c", child], start_new_session=mode == "stray
 print("INFO 11-30 11:00:00 [api_server.py:1] vLLM API server version 0.25.1", flush=True)
 print(json.dumps({"argv": sys.argv, "cwd": os.getcwd(), "stdin": sys.stdin.read()}), file=sys.stderr, flush=True)
 if mode == "dies":
-    print("ValueError: User-specified max_model_len (999999) is greater than the derived max_model_len (max_position_embeddings=8192.0 or model_max_length=8192 in model's config.json)")
+    print("ValueError: User-specified max_model_len (999999) is greater than the derived max_model_len "
+          "(max_position_embeddings=8192.0 or model_max_length=None in model's config.json)")
     sys.exit(1)
 
 class Handler(BaseHTTPRequestHandler):

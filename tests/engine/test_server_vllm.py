@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -90,8 +91,12 @@ def test_what_a_killed_api_server_leaves_is_ended(larger: Started) -> None:
     server = larger.server
     recorded = server.descendants()
     assert send_signal(server.identity, signal.SIGKILL)
+    while server.poll() is None:
+        time.sleep(0.05)
+    assert any("EngineCore" in (command_line(process.pid) or "") for process in marked(server.marker))
     report = asyncio.run(end_leftovers(server.identity, server.pgid, server.marker, recorded, grace_s=10))
     assert report.survivors == ()
+    assert len(report.ended) >= 1
     assert marked(server.marker) == []
     assert server.poll() == -signal.SIGKILL
     assert is_free(server.spec.host, server.spec.port)
