@@ -137,7 +137,7 @@ class Server:
                 self._announce(facts, announced, on_stage)
                 if code is not None:
                     raise self._ended(code)
-                if self._listens() and await self._until_dead(probe):
+                if self._listens() and await self._answer(probe, deadline):
                     facts = replace(self.facts(), listening=True)
                     self._announce(facts, announced, on_stage)
                     on_stage("ready", facts)
@@ -203,11 +203,12 @@ class Server:
             return False
         return not holders.isdisjoint({self.identity.pid, *(process.pid for process in self.descendants())})
 
-    async def _until_dead(self, probe: ReadyProbe) -> bool:
-        """The probe's answer, or False as soon as the process ends: a completion may wait for a dead engine."""
+    async def _answer(self, probe: ReadyProbe, deadline: float) -> bool:
+        """The probe's answer, or False as soon as the process ends or time is up: a completion may wait for ever for
+        an engine that is dead or hangs."""
         asking = asyncio.ensure_future(probe.ready())
         try:
-            while not asking.done() and self.poll() is None:
+            while not asking.done() and self.poll() is None and time.monotonic() < deadline:
                 await asyncio.wait({asking}, timeout=_LOOK_EVERY_S)
             return asking.result() if asking.done() else False
         finally:

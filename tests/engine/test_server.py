@@ -38,7 +38,11 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(200)
         self.end_headers()
         self.wfile.write(json.dumps(body).encode())
-    do_GET = do_POST = answer
+    do_GET = answer
+    def do_POST(self):
+        if mode == "mute":
+            time.sleep(60)
+        self.answer()
     def log_message(self, *arguments):
         pass
 
@@ -143,6 +147,15 @@ async def test_too_slow_is_a_timeout_that_names_the_stage(start: Start) -> None:
         await server.wait_ready(0.5)
     assert failure.value.failure_class == "ready_timeout"
     assert server.poll() is None
+
+
+async def test_health_without_a_token_is_not_ready_and_does_not_outlast_the_timeout(start: Start) -> None:
+    server = await start("mute")
+    began = time.monotonic()
+    with pytest.raises(LaunchFailed, match="last stage: listening") as failure:
+        await server.wait_ready(3)
+    assert failure.value.failure_class == "ready_timeout"
+    assert time.monotonic() - began < 6
 
 
 async def test_another_server_that_answers_on_our_port_is_named_and_not_taken(start: Start) -> None:
