@@ -62,7 +62,7 @@ requests = 10
 """
 
 
-@pytest.fixture()
+@pytest.fixture
 def folder(tmp_path: Path) -> Path:
     turns = [{"from": "human", "value": "Who are you?"}, {"from": "gpt", "value": "A model."}]
     (tmp_path / "talk.json").write_text(json.dumps([{"id": "1", "conversations": turns}]))
@@ -318,6 +318,6 @@ def test_a_plan_is_loaded_from_its_file(folder: Path) -> None:
 def test_a_plan_that_cannot_be_read_is_said_in_a_line(tmp_path: Path, content: bytes | None) -> None:
     if content is not None:
         (tmp_path / "plan.toml").write_bytes(content)
-    with pytest.raises(PlanError, match="plan.toml: (there is no such plan|cannot read the plan)") as caught:
+    with pytest.raises(PlanError, match=r"plan.toml: (there is no such plan|cannot read the plan)") as caught:
         load_plan(tmp_path / "plan.toml")
     assert "\n" not in str(caught.value)
