@@ -14,6 +14,7 @@ from engine.text import clean
 _ANSWER_LIMIT = 2**30  # bytes a line; with --save-detailed every generated text is in it
 _TAIL_BYTES = 65_536
 _LINE_CHARACTERS = 300
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class Child:
@@ -54,7 +55,7 @@ async def start_child(argv: Sequence[str], environ: Mapping[str, str], log_path:
     """Start `argv` with `environ` as its whole environment. Standard error is appended to `log_path`, and so is
     standard output unless `pipes` are wanted. Raises BenchFailed if it cannot be started."""
     # An interpreter that is given a module or a script would else look for vllm beside it, or where we were started.
-    child_environ = {**environ, "PYTHONSAFEPATH": "1"}
+    child_environ = {**environ, **past_proxies(environ), "PYTHONSAFEPATH": "1"}
     try:
         log = _open_log(log_path)
     except OSError as error:
@@ -75,6 +76,13 @@ async def start_child(argv: Sequence[str], environ: Mapping[str, str], log_path:
     finally:
         os.close(log)
     return Child(process, log_path, log_start)
+
+
+def past_proxies(environ: Mapping[str, str]) -> dict[str, str]:
+    """What keeps a proxy of `environ` out of the way to a server on this machine: vLLM's client heeds proxies even for
+    loopback addresses. The lower-case name counts where both are set (urllib.request.getproxies_environment)."""
+    listed = environ.get("no_proxy") or environ.get("NO_PROXY") or ""
+    return {"no_proxy": listed if listed == "*" else ",".join(filter(None, [listed, *_LOOPBACK]))}
 
 
 def read_tail(path: Path, start: int) -> str:

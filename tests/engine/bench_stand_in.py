@@ -16,7 +16,7 @@ from engine.records import Installation
 MARKER = "marker-of-this-test"
 
 SERVE = """
-import asyncio, json, os, random, signal, sys, time
+import asyncio, gc, json, os, random, signal, sys, time
 
 LOADED_TOKENIZERS = []
 
@@ -77,9 +77,11 @@ async def main_async(args):
     args.num_prompts += 0 if args.mode != "mutate" else 1
     result = {"request_rate": "inf", "num_prompts": args.num_prompts, "seed": args.seed}
     result.update(await benchmark(args))
-    result.update(tokenizers_loaded=len(LOADED_TOKENIZERS), frozen=0, infinite=float("inf"))
-    import gc
-    result["frozen_before"] = gc.get_freeze_count()
+    result.update(tokenizers_loaded=len(LOADED_TOKENIZERS), infinite=float("inf"))
+    result["frozen"] = gc.get_freeze_count()
+    cycles = [[] for _ in range(250_000 if args.mode == "leak" else 0)]
+    for cycle in cycles:
+        cycle.append(cycle)
     gc.freeze()
     del result["errors"]
     result["path"] = sys.path

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.bench.command import bench_command
+from engine.bench.group import past_proxies
 from engine.bench.loaded import SCRIPT
 from engine.bench.outcome import distinct_errors, no_success, printed_errors
 from engine.bench.protocol import finite, read_answer, read_ready, request_line
@@ -86,6 +87,18 @@ def test_command_line_has_the_last_word_on_where_the_result_goes() -> None:
     argv = bench_command(installation, BenchRequest(("--result-dir", "/elsewhere"), 1), Path("/tmp/x"))
     assert argv[:5] == ["python", "-m", "vllm", "bench", "serve"]
     assert argv[-4:] == ["--result-dir", "/tmp/x", "--result-filename", "result.json"]
+
+
+@pytest.mark.parametrize(
+    ("environ", "listed"),
+    [
+        ({}, "127.0.0.1,localhost,::1"),
+        ({"NO_PROXY": "corp"}, "corp,127.0.0.1,localhost,::1"),
+        ({"NO_PROXY": "corp", "no_proxy": "*"}, "*"),
+    ],
+)
+def test_no_proxy_stands_between_us_and_a_local_server(environ: dict[str, str], listed: str) -> None:
+    assert past_proxies(environ) == {"no_proxy": listed}
 
 
 def watch(*ticks: float, step_s: float = LoadWatch.STEP_S) -> LoadWatch:
