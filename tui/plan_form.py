@@ -157,7 +157,8 @@ def points_text(plan: Plan) -> str:
 def dimensions_of(candidates: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Any, ...]] | None:
     """The dimensions whose product these candidates are, the empty one being the baseline; None where they are no
     product and so have no lines in the editor."""
-    flags = dict.fromkeys(flag for settings in candidates for flag in settings)
+    fullest_first = sorted(candidates, key=len, reverse=True)
+    flags = dict.fromkeys(flag for settings in fullest_first for flag in settings)
     dimensions = {
         flag: tuple(dict.fromkeys(value_text(each.get(flag)) for each in ({}, *candidates))) for flag in flags
     }

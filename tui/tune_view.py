@@ -153,7 +153,7 @@ def session_line(view: TuneView, width: int) -> str:
         block = min(result.blocks_done + 1, result.blocks_planned)
         words += [f"block {block} of {result.blocks_planned}"]
         words += [f"launch {min(result.launches_done + 1, result.launches_planned)} of {result.launches_planned}"]
-        if result.seconds_left is not None:
+        if result.seconds_left is not None and view.keeper_alive:
             words += [f"about {duration(result.seconds_left)} left"]
     else:
         words += [f"{result.blocks_done} of {result.blocks_planned} blocks", f"{result.runs_done} runs"]
@@ -188,7 +188,7 @@ def now_line(view: TuneView) -> str:
     """What happens at this moment, or why nothing does."""
     session = view.session
     if session.state in LIVE_STATES and not view.keeper_alive:
-        return "its keeper is gone: nothing runs. R resumes at the first run without a result"
+        return "its keeper is gone, nothing runs: R resumes"
     if session.state == "paused":
         return f"paused: {clean(session.message or 'p goes on', 60)}"
     if session.state not in LIVE_STATES:

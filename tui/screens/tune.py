@@ -13,6 +13,7 @@ from textual.worker import get_current_worker
 from engine.installation import find_vllm
 from engine.keeper.client import call, is_running
 from engine.records import EngineError
+from engine.text import clean
 from store.clock import utc_now
 from store.errors import StoreError
 from tui import plan_preview, tune_view
@@ -225,7 +226,7 @@ class TuneScreen(LlmtuneScreen):
             return
         price = f", {money(cost.money)}" if cost.money is not None else ""
         question = (
-            f'Start "{plan.name}": {cost.launches} launches, {cost.runs} runs, '
+            f'Start "{clean(plan.name, 30)}": {cost.launches} launches, {cost.runs} runs, '
             f"about {duration(3600 * cost.hours)}{price} (time: {cost.basis})?"
         )
 

@@ -20,7 +20,7 @@ class ResultsTable(DataTable[Text]):
     """
 
     DEFAULT_CSS = """
-    ResultsTable { height: auto; max-height: 1fr; scrollbar-size: 0 1; }
+    ResultsTable { height: auto; scrollbar-size: 0 1; }
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -31,6 +31,9 @@ class SessionPanel(Vertical):
     SessionPanel #why { height: auto; max-height: 4; padding: 0 1; scrollbar-size-vertical: 1; }
     SessionPanel #why Static { height: auto; }
     SessionPanel #events { height: 1fr; padding: 0 1; color: $text-muted; }
+    SessionPanel ResultsTable { max-height: 50%; }
+    SessionPanel.-calm ResultsTable { max-height: 65%; }
+    SessionPanel.-both ResultsTable { max-height: 35%; }
     SessionPanel.-roomy #events { min-height: 4; }
     SessionPanel.-roomy #why { max-height: 8; }
     """
@@ -98,10 +101,12 @@ class SessionPanel(Vertical):
         self._table("first", self.workload, wide)
         if both:
             self._table("second", names[(names.index(self.workload) + 1) % len(names)], wide)
+        self.set_class(both, "-both")
         self.query_one("#second").display = self.query_one("#second-title").display = both
         failures = tune_view.failure_lines(view)
         self._say("failures", "\n".join(failures))
         self.query_one("#why").display = bool(failures)
+        self.set_class(not failures, "-calm")
         self._say("cost", tune_view.cost_line(view))
         self.show_command()
         events = [f"{tune_view.clock(event.at)}  {clean(event.text, 300)}" for event in reversed(view.events)]

@@ -142,6 +142,15 @@ class WorkloadForm(ModalScreen[Workload | None]):
                     yield Input(values[field], placeholder=hint, id=field, compact=True)
             yield Static("", id="mistakes", markup=False)
 
+    @on(Input.Changed, "#dataset")
+    def fit_shape(self, event: Input.Changed) -> None:
+        """Of the shape, keep what the dataset just named has too."""
+        known = SHAPE_KEYS.get(event.value.strip())
+        if known is not None:
+            shape = self.query_one("#shape", Input)
+            shape.value = " ".join(word for word in shape.value.split() if word.partition("=")[0] in known)
+            shape.placeholder = " ".join(f"{key}=…" for key in known)
+
     @on(Input.Submitted)
     def keep(self) -> None:
         """Hand the workload over, or say what is wrong."""
