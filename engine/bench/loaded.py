@@ -1,6 +1,7 @@
 """The benchmark process: vLLM's benchmark loaded once in the Python of the server."""
 
 import asyncio
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -60,11 +61,9 @@ class LoadedBench:
         """One run. Raises BenchFailed if the process dies meanwhile; a failure of vLLM stands in the answer."""
         self._asked += 1
         pipe = self._pipe()
-        try:
+        with contextlib.suppress(ConnectionError):  # it has died: the missing answer tells, and how
             pipe.write(request_line(self._asked, argv))
             await pipe.drain()
-        except ConnectionError:
-            pass  # it has died: the missing answer tells, and how
         answer = read_answer(await self._line("during a run"))
         if answer.id != self._asked:
             raise BenchFailed(f"the benchmark process answered run {answer.id} when asked for run {self._asked}")
