@@ -11,7 +11,7 @@ from engine.records import EngineError
 from tuning.condition import ConditionError, read_condition
 from tuning.limits import check_metric, read_limit
 from tuning.plan_check import Mistakes, Section, shown_value
-from tuning.plan_flags import read_grid, read_server
+from tuning.plan_flags import check_utilization, read_grid, read_server
 from tuning.plan_workload import read_workload, workload_toml
 from tuning.records import Budget, Decide, Plan, PlanError, Workload
 
@@ -61,6 +61,7 @@ def read_plan(
     server, server_env, pasted_model, pasted_name = read_server(top)
     workloads = _workloads(top, folder)
     grid, explicit = read_grid(top)
+    check_utilization(top, server, server_env, {name for point in (grid, *explicit) for name in point})
     plan = Plan(
         name=top.text("name", Path(where).stem) or "",
         model=_model(top, pasted_model, folder, check_model),

@@ -17,7 +17,7 @@ _NEAR_KNOBS = frozenset(
     | {"max-num-partial-prefills", "device-memory-utilization", "cpu-memory-utilization"}
 )
 
-
+_FIX_THE_CACHE = ("kv-cache-memory-bytes", "num-gpu-blocks-override", "VLLM_CPU_KVCACHE_SPACE")
 SET_BY_A_SWEEP = {  # flags of a server that a sweep sets itself
     "host": "a sweep serves on this machine's loopback only; delete it",
     "port": "a sweep chooses a free port itself; delete it",
@@ -58,6 +58,13 @@ def read_server(top: Section) -> tuple[dict[str, Any], dict[str, str], str | Non
             section.wrong("env", f"must be a text in quotes, not {shown_value(value)}", key)
         env[key] = str(value)
     return flags, env, model, served if isinstance(served, str) else None
+
+
+def check_utilization(top: Section, server: dict[str, Any], env: dict[str, str], varied: set[str]) -> None:
+    """Note a grid over the utilization where something else fixes the size of the cache, so that it would do nothing."""
+    fixed = [name for name in _FIX_THE_CACHE if name in server or name in varied or name in env]
+    if "gpu-memory-utilization" in varied and fixed:
+        top.wrong("grid", f"gpu-memory-utilization does nothing while {fixed[0]} fixes the cache; leave one out")
 
 
 def read_grid(top: Section) -> tuple[dict[str, tuple[Any, ...]], tuple[dict[str, Any], ...]]:

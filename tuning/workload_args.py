@@ -1,21 +1,28 @@
 """The arguments of `vllm bench serve` for one run of a workload, as its parser of vLLM 0.32.0 takes them."""
 
+import re
+
 from tuning.records import Workload
 
 PERCENTILES = "50,90,99"
 
 
-def bench_argv(workload: Workload, model: str, served_name: str | None, base_url: str, seed: int) -> tuple[str, ...]:
+def bench_argv(
+    workload: Workload, model: str, served_name: str | None, base_url: str, seed: int, version: str | None = None
+) -> tuple[str, ...]:
     """The arguments after `vllm bench serve`. A warm-up is the same with another seed.
 
-    `--num-warmups` is left at 0, since it repeats one prompt; `--ignore-eos` is stated for random too, which only
-    forces it from vLLM 0.11.2 on.
+    `version` is vLLM's own; None is one from 0.11 on. Before, `--backend` was `--endpoint-type`, and a file could not
+    be kept from being sent twice. `--num-warmups` is left at 0, since it repeats one prompt; `--ignore-eos` is stated
+    for random too, which only forces it from 0.11.2 on.
     """
-    argv = ["--backend", "openai", "--base-url", base_url, "--endpoint", "/v1/completions"]
+    old = before_0_11(version)
+    argv = ["--endpoint-type" if old else "--backend", "openai", "--base-url", base_url]
+    argv += ["--endpoint", "/v1/completions"]
     argv += ["--model", model, "--tokenizer", model]
     if served_name is not None:
         argv += ["--served-model-name", served_name]
-    argv += _dataset(workload)
+    argv += _dataset(workload, old)
     argv += ["--num-prompts", str(workload.requests), "--seed", str(seed)]
     argv += ["--request-rate", "inf" if workload.request_rate is None else _number(workload.request_rate)]
     argv += ["--burstiness", _number(workload.burstiness)]
@@ -32,6 +39,12 @@ def bench_argv(workload: Workload, model: str, served_name: str | None, base_url
     return tuple(argv)
 
 
+def before_0_11(version: str | None) -> bool:
+    """Whether `version` ("0.10.2", "0.32.0+cpu") is older than 0.11; one that cannot be read is not."""
+    match = re.match(r"(\d+)\.(\d+)", version or "")
+    return match is not None and (int(match[1]), int(match[2])) < (0, 11)
+
+
 def _number(value: float) -> str:
     return str(int(value)) if value == int(value) else repr(float(value))
 
@@ -41,7 +54,7 @@ def forces_eos(workload: Workload) -> bool:
     return workload.ignore_eos or workload.dataset == "random"
 
 
-def _dataset(workload: Workload) -> list[str]:
+def _dataset(workload: Workload, old: bool) -> list[str]:
     shape = workload.shape
     if workload.dataset == "random":
         argv = ["--dataset-name", "random"]
@@ -55,7 +68,8 @@ def _dataset(workload: Workload) -> list[str]:
         return argv
     if workload.dataset == "sharegpt" and workload.path is not None:
         # A file with fewer conversations than requests would be sent twice, and the second time read from the cache.
-        argv = ["--dataset-name", "sharegpt", "--dataset-path", workload.path, "--no-oversample"]
+        argv = ["--dataset-name", "sharegpt", "--dataset-path", workload.path]
+        argv += [] if old else ["--no-oversample"]
         if (output_len := shape.get("output_len")) is not None:
             argv += ["--sharegpt-output-len", str(output_len)]
         return argv

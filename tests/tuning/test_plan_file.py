@@ -228,6 +228,14 @@ def test_a_prefix_needs_a_request() -> None:
     assert "each prefix needs at least one request" in mistakes(text)[0]
 
 
+@pytest.mark.parametrize("fix", ["[server]\nnum-gpu-blocks-override = 9", '[server.env]\nVLLM_CPU_KVCACHE_SPACE = "1"'])
+def test_a_utilization_that_would_do_nothing_is_not_varied(fix: str) -> None:
+    text = small("[grid]\nmax-num-seqs = [64]", f"{fix}\n[grid]\ngpu-memory-utilization = [0.5]")
+    (found,) = mistakes(text)
+    assert found.startswith("plan.toml:4: grid: gpu-memory-utilization does nothing while ")
+    assert read_plan(small("[grid]", f"{fix}\n[grid]")).grid == {"max-num-seqs": (64,)}
+
+
 def test_explicit_candidates_stand_in_place_of_the_product() -> None:
     read = read_plan(small("max-num-seqs = [64]", "candidates = [{max_num_seqs = 4}, {dtype = 'half'}]"))
     assert read.explicit_candidates == ({"max-num-seqs": 4}, {"dtype": "half"})

@@ -102,6 +102,16 @@ def test_only_the_seed_differs_between_warm_up_and_run() -> None:
     assert [pair for pair in zip(first, second, strict=True) if pair[0] != pair[1]] == [("5", "6")]
 
 
+def test_an_old_vllm_gets_the_names_that_it_knows() -> None:
+    old = list(bench_argv(sharegpt_workload(), "m", None, "http://127.0.0.1:8000", 5, "0.10.2"))
+    assert value(old, "--endpoint-type") == "openai"
+    assert not {"--backend", "--no-oversample"} & set(old)
+    for version in ("0.11.0", "0.32.0+cpu", "1.0", "dev", None):
+        new = list(bench_argv(sharegpt_workload(), "m", None, "http://127.0.0.1:8000", 5, version))
+        assert value(new, "--backend") == "openai"
+        assert "--no-oversample" in new
+
+
 def test_an_unknown_dataset_is_refused() -> None:
     with pytest.raises(ValueError, match="cannot run dataset 'trace'"):
         argv(random_workload(dataset="trace"))
