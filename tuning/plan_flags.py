@@ -61,7 +61,7 @@ def read_server(top: Section) -> tuple[dict[str, Any], dict[str, str], str | Non
 
 
 def check_utilization(top: Section, server: dict[str, Any], env: dict[str, str], varied: set[str]) -> None:
-    """Note a grid over the utilization where something else fixes the size of the cache, so that it would do nothing."""
+    """Note a grid over the utilization where something else fixes the size of the cache: it would do nothing."""
     fixed = [name for name in _FIX_THE_CACHE if name in server or name in varied or name in env]
     if "gpu-memory-utilization" in varied and fixed:
         top.wrong("grid", f"gpu-memory-utilization does nothing while {fixed[0]} fixes the cache; leave one out")
