@@ -70,6 +70,7 @@ _DEATH = re.compile(r"EngineDeadError|EngineCore encountered an issue|died unexp
 _FAILED = re.compile(
     _DEATH.pattern + r"|Engine core initialization failed|^Traceback \(most recent call last\)|^Killed$"
 )
+_LONGEST = 4000  # characters of a line in which a cause is looked for: some patterns take the square of it
 _COMMAND = re.compile(r"^# .* serve .*$", re.MULTILINE)  # what engine.server writes before each start
 _SHUTDOWN = re.compile(r"\[shutdown\]|^Shutting down")
 _INTERRUPTED = re.compile(r"^KeyboardInterrupt|received signal=SIG(?:TERM|INT)|Received SIG(?:TERM|INT)")
@@ -118,7 +119,7 @@ class _Log:
     def _failure(self, start: int, end: int) -> Explanation | None:
         """The first cause between two lines that a rule knows, else the root exception in its own words."""
         indices = [i for i in range(start, end) if self.lines[i].level in (None, "ERROR", "CRITICAL")]
-        texts = [self.lines[i].text for i in indices]
+        texts = [self.lines[i].text[:_LONGEST] for i in indices]
         joined = "\n".join(texts)
         starts = _line_starts(texts)
         matches = [(rule, found) for rule in RULES if (found := rule.pattern.search(joined))]

@@ -74,8 +74,8 @@ RULES: tuple[Rule, ...] = (
     # No device name up to 0.13.0; a second wording after excluding another process's weights from 0.32 on.
     _rule(
         "free_memory_short",
-        rf"Free memory on device (?:\S+ )?\((?P<free_gib>{_NUM})/(?P<total_gib>{_NUM}) GiB\) on startup "
-        rf"is less than [^(]*\((?P<utilization>{_NUM}), (?P<wanted_gib>{_NUM}) GiB\)",
+        rf"Free memory on device (?:\S{{1,40}} )?\((?P<free_gib>{_NUM})/(?P<total_gib>{_NUM}) GiB\) on startup "
+        rf"is less than [^(]{{0,80}}\((?P<utilization>{_NUM}), (?P<wanted_gib>{_NUM}) GiB\)",
         "{free_gib} of {total_gib} GiB are free on the GPU; gpu-memory-utilization {utilization} wants {wanted_gib}.",
         "Stop what else uses the GPU[[, or lower gpu-memory-utilization to {highest_utilization}]].",
         derive=_highest_utilization,
@@ -171,7 +171,7 @@ RULES: tuple[Rule, ...] = (
     ),
     _rule(
         "dtype_unsupported",
-        r"(?P<dtype>\S+) is not supported for quantization method (?P<method>\S+)\. Supported dtypes",
+        r"(?<![\w.])(?P<dtype>[\w.]{1,40}) is not supported for quantization method (?P<method>\S+)\. Supported dtypes",
         "{method} does not work with dtype {dtype}.",
         "Set dtype to half.",
     ),
@@ -190,7 +190,7 @@ RULES: tuple[Rule, ...] = (
     _rule(
         "lora_refused",
         r"(?P<reason>vLLM (?:only supports modules_to_save being None|does not yet support DoRA)"
-        r"|Adapter bias is not supported|\S+ is unsupported LoRA weight)",
+        r"|Adapter bias is not supported|(?<![\w.])[\w.]{1,200} is unsupported LoRA weight)",
         "The adapter is of a kind that vLLM refuses: {reason}.",
         "Train the adapter without it, or merge it into the model.",
     ),

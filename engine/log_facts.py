@@ -18,7 +18,7 @@ _COUNT = r"(\d[\d,]{0,18})"
 
 # 0.10.0 to 0.28.0 print tokens and concurrency on two lines, later versions on one; the device is GPU, CPU, XPU or
 # "GPU + host".
-_KV_TOKENS = re.compile(rf"\w+(?: \+ host)? KV cache size: {_COUNT} tokens")
+_KV_TOKENS = re.compile(rf"\w{{1,20}}(?: \+ host)? KV cache size: {_COUNT} tokens")
 _CONCURRENCY = re.compile(rf"Maximum concurrency for {_COUNT} tokens per request: {_NUMBER}x")
 # "memory" only from 0.11.2 on, and not in the V2 model runner.
 _LOADED = re.compile(rf"Model loading took {_NUMBER} GiB(?: memory)? and {_NUMBER} seconds")
@@ -163,12 +163,12 @@ class LogReader:
             self._config.setdefault("max_num_batched_tokens", found[1])
 
     def _attention(self, line: LogLine) -> None:
-        found = _ATTENTION.match(line.text)
+        found = _ATTENTION.match(line.text[:300])
         if found and (found[2] != "backend." or (line.source or "").startswith(_PLATFORM_FILES)):
             self._keep("attention_backend", found[1])
 
     def _kernel(self, line: LogLine) -> None:
-        if found := _LINEAR_KERNEL.search(line.text) or _CONVERTED.search(line.text):
+        if found := _LINEAR_KERNEL.search(line.text[:300]) or _CONVERTED.search(line.text[:300]):
             self._keep("quantization_kernel", found[1])
 
 

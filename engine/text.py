@@ -56,13 +56,15 @@ _KNOWN_TOKENS = re.compile(
     r"nvapi-[\w-]{16,}|xox[baprs]-[\w-]{10,})"
 )
 _BEARER = re.compile(r"(?i)(\bbearer\s+)[^\s'\",;]+")
-_URL_PASSWORD = re.compile(r"(://[^/\s:@]*):[^/\s@]+@")
-_QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
-# `api_key=x`, `--api-key x`, `'api_key': ['x', 'y']`, `HF_TOKEN=x`; the flag may be quoted, the value a list.
+_URL_PASSWORD = re.compile(r"(://[^/\s:@]{0,200}):[^/\s@]{1,200}@")
+# `api_key=x`, `--api-key x`, `'api_key': ['x', 'y']`, `HF_TOKEN=x`. Every length is bounded: logs are not ours, and an
+# unbounded search through a line of theirs would take the square of its length.
 _NAMED = re.compile(
-    rf"(?i)((?<![a-z0-9])(?:[a-z0-9]+[_-])*(?:api[_-]?key|(?:hf|access|auth|bearer)[_-]token|token|secret(?:[_-]access)?"
-    rf"(?:[_-]key)?|password|passwd)['\"]?(?:\s*[=:]\s*|\s+))(\[[^\]]*\]|{_QUOTED}|[^\s,'\"}})]+)"
+    r"(?i)(?<![a-z0-9])((?:api[_-]?key|token|secret(?:[_-]access)?(?:[_-]key)?|access[_-]key|password|passwd)['\"]?"
+    r"(?:\s{0,8}[=:]\s{0,8}|\s{1,8}))"
+    r"(\[[^\]]{0,2000}\]|'(?:[^'\\]|\\.){0,500}'|\"(?:[^\"\\]|\\.){0,500}\"|[^\s,'\"})]+)"
 )
+_FLAG_BEFORE = re.compile(r"--[a-z-]*$")
 
 
 def redact(text: str) -> str:
@@ -75,8 +77,10 @@ def redact(text: str) -> str:
 
 def _hide_named(match: re.Match[str]) -> str:
     name, value = match.groups()
-    # Prose ("token embedding", "password: None") is not a secret; a flag or an assignment is.
-    assigned = name.rstrip()[-1] in "=:" or name.startswith("--") or match.string[: match.start()].endswith("--")
+    # Prose ("token embedding", "password: None") is not a secret; a flag's or an assignment's value is.
+    assigned = name.rstrip()[-1] in "=:" or _FLAG_BEFORE.search(
+        match.string[max(match.start() - 40, 0) : match.start()]
+    )
     if not assigned or value in ("None", "null", "True", "False", "''", '""', HIDDEN):
         return match.group()
     return name + HIDDEN

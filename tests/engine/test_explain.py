@@ -1,4 +1,5 @@
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -332,3 +333,13 @@ def test_numbers_that_no_server_prints_do_no_harm() -> None:
 
 def test_the_version_stands_beside_the_outcome() -> None:
     assert explain((CPU / "logs/eager.log").read_text()).vllm_version == "0.32.0"
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["a" * 50_000, "a-" * 25_000, "://a" * 10_000, "api_key='" + "\\'" * 20_000, "Worker proc " * 5000, "(" * 50_000],
+)
+def test_a_hostile_line_costs_no_more_than_its_length(line: str) -> None:
+    began = time.perf_counter()
+    explain(error(line) + line)
+    assert time.perf_counter() - began < 2  # some took a minute when their patterns were not bounded
