@@ -31,7 +31,8 @@ def session_result(
     """
     plan = plan_from_json(session.plan)
     progress = Progress(session, plan, launches, runs, now)
-    used = seconds_used(launches, now)
+    # The keeper's own count knows of its time between launches, the launches of the time since it last noted it.
+    used = max(seconds_used(launches, now), float(session.raw.get("seconds_used", 0.0)))
     price = plan.budget.gpu_price_per_hour
     return SessionResult(
         session_id=session.id or 0,

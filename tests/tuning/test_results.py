@@ -141,6 +141,12 @@ def test_the_session_is_counted_and_priced() -> None:
     assert result([]).money_used is None
 
 
+def test_the_keepers_own_count_of_its_time_is_not_undercut() -> None:
+    launches = [launch(0, index, number=index) for index in range(3)]
+    assert result([], launches, raw={"seconds_used": 450.0}).seconds_used == 450
+    assert result([], launches, raw={"seconds_used": 250.0}).seconds_used == pytest.approx(300)
+
+
 def test_the_deciding_metric_is_named_by_workload() -> None:
     two = plan(workloads=(random_workload(), prefix_workload()))
     assert deciding_metrics(two) == {"chat": "total_tok_per_s", "prefix": "total_tok_per_s"}
