@@ -342,4 +342,4 @@ def test_the_version_stands_beside_the_outcome() -> None:
 def test_a_hostile_line_costs_no_more_than_its_length(line: str) -> None:
     began = time.perf_counter()
     explain(error(line) + line)
-    assert time.perf_counter() - began < 2  # some took a minute when their patterns were not bounded
+    assert time.perf_counter() - began < 10  # some took a minute when their patterns were not bounded
