@@ -167,13 +167,14 @@ def app(data_dir: Path) -> LlmtuneApp:
 
 
 async def fed(pilot: Pilot[Any], until: Callable[[], bool] | None = None) -> None:
-    """Wait until the present screen was fed (or `until` holds) and drew it; at most five seconds."""
+    """Have the present screen fed until it drew what is true now, or until `until` holds; at most five seconds."""
     app = pilot.app
     assert isinstance(app, LlmtuneApp)
     seen = app.readings
     for _ in range(250):
+        app.ask()
         await pilot.pause(0.02)
-        if until() if until is not None else app.readings > seen:
+        if until() if until is not None else app.readings > seen + 1:  # one reading may have been under way
             break
     else:
         raise AssertionError("the screen was not fed within five seconds")

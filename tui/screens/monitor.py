@@ -116,7 +116,9 @@ class MonitorScreen(LlmtuneScreen):
     def _draw(self, even_frozen: bool = False) -> None:
         if self._frozen and not even_frozen:
             return
-        self.query_one(MonitorPanel).draw(self._subject())
+        panel = self.query_one_optional(MonitorPanel)
+        if panel is not None:  # a last sample may come while the screen is being taken down
+            panel.draw(self._subject())
 
     def _subject(self) -> Subject:
         now = self.app.now().astimezone(UTC)

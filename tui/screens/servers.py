@@ -120,7 +120,7 @@ class ServersScreen(LlmtuneScreen):
     def show(self, snapshot: ServersSnapshot) -> None:
         self._snapshot = snapshot
         self.set_class(not snapshot.servers, "-empty")
-        self.query_one(ServerTable).update_servers(snapshot.servers, self._now())
+        self.query_one(ServerTable).update_servers(snapshot.servers, self._now(), snapshot.chosen)
         self._draw_chosen()
         if snapshot.log is not None:
             self.query_one(LogView).follow(snapshot.log)
@@ -151,13 +151,12 @@ class ServersScreen(LlmtuneScreen):
     # keys
 
     @on(DataTable.RowHighlighted)
-    def choose(self, event: DataTable.RowHighlighted) -> None:
+    def choose(self) -> None:
         """Another server lies under the cursor: read its log."""
-        if event.row_key is not None and event.row_key.value is not None:
-            chosen = int(event.row_key.value)
-            if chosen != self._chosen:
-                self._chosen = chosen
-                self.app.ask()
+        server = self.query_one(ServerTable).chosen  # not the event's: rows may have been filled anew since
+        if server is not None and server.id != self._chosen:
+            self._chosen = server.id
+            self.app.ask()
 
     @on(DataTable.RowSelected)
     def open(self) -> None:

@@ -87,15 +87,27 @@ class LogView(Log):
         self._path = ""
         self._shown = 0
         self._note: str | None = None
+        self._following = True
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        self._following = self.is_vertical_scroll_end
+
+    def on_resize(self) -> None:
+        if self._following:
+            self.scroll_end(animate=False, x_axis=False)
 
     def follow(self, log: LogLines) -> None:
         """Add what is new since the last call; another file, or one that began anew, replaces all."""
         if log.path != self._path or log.end < self._shown or log.note != self._note:
             self.clear()
+            self._following = True
             self._path, self._shown, self._note = log.path, 0, log.note
             if log.note:
                 self.write_lines([log.note])
         new = min(log.end - self._shown, len(log.lines))
         if new:
-            self.write_lines(log.lines[-new:], scroll_end=self.is_vertical_scroll_end)
+            self.write_lines(log.lines[-new:], scroll_end=False)
+            if self._following:
+                self.scroll_end(animate=False, immediate=True, x_axis=False)
         self._shown = log.end

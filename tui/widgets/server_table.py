@@ -42,14 +42,14 @@ class ServerTable(DataTable[Text]):
 
     def on_resize(self, event: events.Resize) -> None:
         if self._now is not None and self._wanted_widths() != self._widths:
-            self._fill()
+            self._fill(self.chosen.id if self.chosen is not None else None)
 
-    def update_servers(self, servers: Sequence[ServerRecord], now: datetime) -> None:
-        """Show these servers, in this order."""
+    def update_servers(self, servers: Sequence[ServerRecord], now: datetime, chosen: int | None) -> None:
+        """Show these servers, in this order, with the cursor on the `chosen` one."""
         before = [server.id for server in self._servers]
         self._servers, self._now = tuple(servers), now
         if before != [server.id for server in servers] or not self._widths:
-            self._fill()
+            self._fill(chosen)
             return
         for server in servers:
             for column, cell in zip(COLUMNS, self._cells(server), strict=True):
@@ -61,9 +61,8 @@ class ServerTable(DataTable[Text]):
         """The server under the cursor."""
         return self._servers[self.cursor_row] if 0 <= self.cursor_row < len(self._servers) else None
 
-    def _fill(self) -> None:
-        """Columns and rows anew, the cursor on the server that it was on."""
-        kept = self.coordinate_to_cell_key(self.cursor_coordinate).row_key.value if self.row_count else None
+    def _fill(self, chosen: int | None) -> None:
+        """Columns and rows anew."""
         self._widths = self._wanted_widths()
         self.clear(columns=True)
         for column in COLUMNS:
@@ -71,9 +70,9 @@ class ServerTable(DataTable[Text]):
             self.add_column(heading, key=column, width=self._widths[column])
         for server in self._servers:
             self.add_row(*self._cells(server), key=str(server.id))
-        ids = [str(server.id) for server in self._servers]
-        if kept in ids:
-            self.move_cursor(row=ids.index(kept), scroll=True)
+        ids = [server.id for server in self._servers]
+        if chosen in ids:
+            self.move_cursor(row=ids.index(chosen), scroll=True)
 
     def _wanted_widths(self) -> dict[str, int]:
         """Each column with one cell of air after it; what is left is shared by name and model."""
