@@ -1,8 +1,10 @@
 """Reading one table of a plan, key by key, collecting every mistake with its line instead of stopping at the first."""
 
 import math
+import os
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, TypeGuard
 
 from tuning.records import PlanError
@@ -57,10 +59,14 @@ class Section:
                 near = get_close_matches(key, names, 1)
                 self.wrong(key, "unknown key" + (f"; did you mean {near[0]}?" if near else ""))
 
-    def text(self, key: str, default: str | None = None) -> str | None:
+    def text(self, key: str, default: str | None = None, *, lines: bool = False) -> str | None:
+        """A text that is not empty (unless the default is), of one line unless `lines`, without control characters."""
         value = self.data.get(key, default)
         if value is not None and (not isinstance(value, str) or (value == "" and default != "")):
             self.wrong(key, f"must be a text in quotes, not {shown_value(value)}")
+            return default
+        if value is not None and not (value.replace("\n", "").replace("\t", "") if lines else value).isprintable():
+            self.wrong(key, f"holds characters that cannot be shown: {shown_value(value)}")
             return default
         return value
 
@@ -117,6 +123,19 @@ class Section:
             self.wrong(key, f"must be written as {title}, once for each")
             return []
         return [Section(item, (*self.path, key, index), title, self._mistakes) for index, item in enumerate(value)]
+
+
+def beside(folder: Path, path: str) -> Path:
+    """`path` as an absolute one: from `folder` where it is relative, `~` as the person's home where there is one."""
+    return (folder / os.path.expanduser(path)).resolve()
+
+
+def exists(path: Path) -> bool:
+    """Whether there is something at `path` that we can see; a name that no file can have is not there."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
 
 
 def is_number(value: object) -> TypeGuard[float]:

@@ -1,5 +1,6 @@
 """A plan as a TOML file: read with every mistake reported by line and key, written so that it reads back equal."""
 
+import os
 import re
 import tomllib
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from engine.model import check_model
 from engine.records import EngineError
 from tuning.condition import ConditionError, read_condition
 from tuning.limits import check_metric, read_limit
-from tuning.plan_check import Mistakes, Section, shown_value
+from tuning.plan_check import Mistakes, Section, beside, exists, shown_value
 from tuning.plan_flags import check_utilization, read_grid, read_server
 from tuning.plan_workload import read_workload, workload_toml
 from tuning.records import Budget, Decide, Plan, PlanError, Workload
@@ -126,10 +127,10 @@ def _model(top: Section, pasted: str | None, folder: Path, check: ModelCheck) ->
         if "model" not in top.data:
             top.wrong(None, 'the plan names no model; add model = "PATH or hub name"')
         return ""
-    local = (folder / Path(name).expanduser()).resolve()
-    if not local.exists() and not name.startswith((".", "~")):
+    local = beside(folder, name)
+    if not exists(local) and not name.startswith((".", "~")):
         local = Path(name).resolve()
-    model = str(local) if local.exists() or name.startswith((".", "~")) else name
+    model = str(local) if exists(local) or name.startswith((".", "~")) else name
     try:
         check(model)
     except EngineError as error:
@@ -141,7 +142,7 @@ def _program(name: str | None, folder: Path) -> str | None:
     """A path is relative to the plan; a bare word is looked up on PATH later. Links stay: a venv's python is one."""
     if name is None or "/" not in name:
         return name
-    return str(folder / Path(name).expanduser())
+    return str(folder / os.path.expanduser(name))
 
 
 def _screen(top: Section) -> str:
@@ -231,4 +232,4 @@ def _budget(top: Section) -> Budget:
     price = section.number("gpu_price_per_hour", None, low=0)
     if money is not None and not price:
         section.wrong("money", "cannot be watched without a price; add gpu_price_per_hour")
-    return Budget(section.number("hours", None, above=0), price, money, section.text("on_finish", "") or "")
+    return Budget(section.number("hours", None, above=0), price, money, section.text("on_finish", "", lines=True) or "")

@@ -32,7 +32,7 @@ def read_server(top: Section) -> tuple[dict[str, Any], dict[str, str], str | Non
     section = top.table("server", "[server]")
     flags: dict[str, Any] = {}
     model = served = None
-    if paste := section.text("paste"):
+    if paste := section.text("paste", lines=True):
         try:
             model, pasted = parse_serve(paste)
         except EngineError as error:
@@ -54,8 +54,10 @@ def read_server(top: Section) -> tuple[dict[str, Any], dict[str, str], str | Non
         flags[name] = value
     env: dict[str, str] = {}
     for key, value in section.table("env", "[server.env]").data.items():
-        if isinstance(value, bool) or not isinstance(value, str | int | float) or not key or "=" in key:
+        if isinstance(value, bool) or not isinstance(value, str | int | float) or "\0" in str(value):
             section.wrong("env", f"must be a text in quotes, not {shown_value(value)}", key)
+        elif not key or "=" in key or not key.isprintable():
+            section.wrong("env", "is no name of a variable", key)
         env[key] = str(value)
     return flags, env, model, served if isinstance(served, str) else None
 
@@ -135,6 +137,8 @@ def flag_mistake(name: str, value: object) -> str | None:
         return f"must be a whole number of at least 1, not {shown_value(value)}"
     if isinstance(value, float) and not math.isfinite(value):
         return f"must be finite, not {shown_value(value)}"
+    if isinstance(value, str) and not value.isprintable():
+        return f"holds characters that cannot be shown: {shown_value(value)}"
     if value == "" or not isinstance(value, str | int | float | bool | list | dict):
         return f"cannot be a flag's value: {shown_value(value)}"
     return None

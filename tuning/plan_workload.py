@@ -5,7 +5,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from tuning.plan_check import Section, is_number, shown_value
+from tuning.plan_check import Section, beside, exists, is_number, shown_value
 from tuning.records import Workload
 
 # Kind of dataset → its own keys with their defaults, those of `vllm bench serve`; None: decided by the file.
@@ -144,7 +144,7 @@ def _dataset_file(section: Section, path: str | None, folder: Path) -> str | Non
     if path is None:
         section.wrong(None, 'sharegpt needs a file, as in path = "ShareGPT_V3_unfiltered_cleaned_split.json"')
         return None
-    file = (folder / Path(path).expanduser()).resolve()
+    file = beside(folder, path)
     if mistake := sharegpt_mistake(file):
         section.wrong("path", mistake)
     return str(file)
@@ -156,7 +156,7 @@ def sharegpt_mistake(file: Path) -> str | None:
     Only the first entries are looked at, since such files are hundreds of megabytes; entries with one turn are allowed
     because vLLM leaves them out itself, unless all that were seen are so.
     """
-    if not file.exists():
+    if not exists(file):
         return f"there is no file {file}; download the dataset or correct the path"
     try:
         with file.open(encoding="utf-8") as stream:

@@ -218,6 +218,24 @@ def test_names_with_control_characters_stay_on_their_line() -> None:
     assert mistakes('"a\\nb\\u001b[2J" = 1\n' + SMALL) == ["plan.toml:1: 'a\\nb\\x1b[2J': unknown key"]
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (small("org/model", "a\\u0000b"), 1),
+        ('name = "a\\nb"\n' + SMALL, 1),
+        (small("[64]", '["a\\u001b[2J"]'), 3),
+        (small("[grid]", '[server.env]\nA = "\\u0000"\n[grid]'), 3),
+        (small("[grid]", '[server.env]\n"A=B" = "x"\n[grid]'), 3),
+        (small('"random"', f'"sharegpt"\npath = "{"x" * 5000}"'), 7),
+        (small('"random"', '"sharegpt"\npath = "~nobody-here/x"'), 7),
+    ],
+)
+def test_what_no_name_or_path_can_be_is_a_mistake_of_its_line(text: str, line: int) -> None:
+    (found,) = mistakes(text)
+    assert found.startswith(f"plan.toml:{line}: ")
+    assert found.isprintable()
+
+
 def test_flags_that_only_look_like_a_knob_are_left_alone() -> None:
     read = read_plan(small("max-num-seqs = [64]", "max-num-active-seqs = [64]\nmax-num-scheduled-tokens = [64]"))
     assert list(read.grid) == ["max-num-active-seqs", "max-num-scheduled-tokens"]
