@@ -1,5 +1,6 @@
 """What a plan in the editor will cost, and what is wrong with it, before anything starts. No widgets here."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -58,8 +59,13 @@ def preview(form: PlanForm, base: Plan, basis: Basis) -> Preview:
         points, skipped = candidates(plan)
         cost = estimate(plan, points, basis.seconds_per_launch, basis.seconds_per_run, basis.source)
     except PlanError as error:
-        return Preview(mistakes=tuple(clean(line, 200) for line in str(error).splitlines()))
+        return Preview(mistakes=tuple(clean(_unnumbered(line), 200) for line in str(error).splitlines()))
     return Preview(plan, text, (), tuple(points), tuple(skipped), cost)
+
+
+def _unnumbered(line: str) -> str:
+    """Without the line of a file that nobody sees."""
+    return re.sub(r"^plan(:\d+)?: ", "", line)
 
 
 def cost_text(found: Preview) -> str:

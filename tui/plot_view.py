@@ -14,6 +14,8 @@ from tuning.records import Candidate, CandidateResult
 LAUNCHES = "launches"
 """The parameter that puts every candidate beside the others, in order of its index."""
 STYLES = ("cyan", "yellow", "green", "magenta", "blue", "red", "white", "bright_black")
+TICK_ROOM = 56
+"""Cells that the names under an axis share, in the narrowest chart that is worth reading."""
 DODGE = 0.08
 """How far points of different series at one value stand apart, in steps of the axis."""
 
@@ -63,7 +65,8 @@ def plot(view: TuneView, workload: str, metric: str, parameter: str) -> Plot:
 
 def _by_candidate(results: Sequence[CandidateResult], metric: str, y_label: str) -> Plot:
     placed = [(float(one.candidate.index), one) for one in results]
-    ticks = tuple((float(one.candidate.index), str(one.candidate.index)) for one in results)
+    room = TICK_ROOM // max(1, len(results))
+    ticks = tuple((float(one.candidate.index), _short(one.candidate, room)) for one in results)
     names = [f"{one.candidate.index} {_label(one.candidate)}" for one in results]
     # Candidates have no order that a line could follow.
     series = _series(placed, metric, MARKERS[0], STYLES[0], "", line=False)
@@ -119,6 +122,12 @@ def _others(candidate: Candidate, parameter: str) -> str:
         if flag != parameter
     ]
     return " · ".join(words)
+
+
+def _short(candidate: Candidate, room: int) -> str:
+    """The label where it fits under its point, else the number."""
+    label = _label(candidate)
+    return label if len(label) <= room else str(candidate.index)
 
 
 def _label(candidate: Candidate) -> str:

@@ -44,20 +44,21 @@ class SessionsSource:
 
     def __init__(self, alive: Callable[[int], bool]) -> None:
         self._alive = alive
-        self._seen: tuple[int, int | None, bool] | None = None
+        self._seen: int | None = None
         self._last = SessionsSnapshot(())
 
     def read(self, reader: "Reader", chosen: int | None) -> SessionsSnapshot:
         """The same object as before where nothing changed."""
-        live = any(line.state in LIVE_STATES for line in self._last.lines)
-        seen = (reader.version(), chosen, live)
-        if seen != self._seen or live:
+        version, lines = reader.version(), self._last.lines
+        # A keeper that dies commits nothing, so a session that goes on is looked at each time.
+        if version != self._seen or any(line.state in LIVE_STATES for line in lines):
             counts = reader.progress()
             lines = tuple(
                 session_line(one, counts.get(one.id or 0), self._alive) for one in reversed(reader.sessions())
             )
+        if version != self._seen or lines != self._last.lines or chosen != self._last.chosen:
             self._last = SessionsSnapshot(lines, chosen, _said(reader, chosen))
-            self._seen = seen
+        self._seen = version
         return self._last
 
 

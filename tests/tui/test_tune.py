@@ -13,7 +13,7 @@ from engine.keeper.client import KeeperGone
 from engine.records import Installation
 from store.database import open_reader, open_writer
 from store.records import RunRecord, SessionRecord
-from tests.tui.tune_session import HOSTILE, session_in, stamp
+from tests.tui.tune_session import session_in, stamp
 from tui.app import LlmtuneApp
 from tui.screens import plot, session_report, tune
 from tui.screens.session_report import SessionReportScreen
@@ -297,7 +297,7 @@ async def test_start_asks_once_with_the_cost_and_starts(
     async with app_on(tmp_path).run_test(size=SMALL) as pilot:
         screen = await on_tune(pilot, "default + 3 candidates")
         screen.query_one("#price", Input).value = "0.44"
-        screen.query_one("#name", Input).value = HOSTILE
+        screen.query_one("#name", Input).value = "awq [/bold] [core.py:58]"
         await pilot.press("ctrl+s")
         await until(pilot, lambda: isinstance(pilot.app.screen, Confirm))
         for words in ("8 launches", "44 min", "$0.3"):

@@ -80,7 +80,7 @@ class SessionReportScreen(LlmtuneScreen):
     DEFAULT_CSS = """
     SessionReportScreen SessionPanel { height: auto; max-height: 65%; }
     SessionReportScreen SessionPanel ResultsTable { max-height: 12; }
-    SessionReportScreen SessionPanel #progress, SessionReportScreen SessionPanel #events { display: none; }
+    SessionReportScreen SessionPanel #progress, SessionReportScreen SessionPanel #below { display: none; }
     SessionReportScreen #details { height: 1fr; padding: 0 1; border-top: solid $panel; scrollbar-size-vertical: 1; }
     SessionReportScreen #details:focus { border-top: solid $accent; }
     SessionReportScreen #details Static { height: auto; }

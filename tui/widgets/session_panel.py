@@ -1,12 +1,12 @@
 """A session while it runs, and after: where it stands, what happens now, a table a workload, failures, cost."""
 
 from textual.app import ComposeResult
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
 from engine.text import clean
-from tui import tune_view
+from tui import chart, plot_view, tune_view
 from tui.tune_view import TuneView
 from tui.widgets.progress_line import ProgressLine
 from tui.widgets.results_table import ResultsTable
@@ -30,11 +30,14 @@ class SessionPanel(Vertical):
     SessionPanel #command { color: $text-muted; max-height: 2; }
     SessionPanel #why { height: auto; max-height: 4; padding: 0 1; scrollbar-size-vertical: 1; }
     SessionPanel #why Static { height: auto; }
-    SessionPanel #events { height: 1fr; padding: 0 1; color: $text-muted; }
+    SessionPanel #below { height: 1fr; padding: 0 1; }
+    SessionPanel #events { width: 1fr; height: 1fr; color: $text-muted; }
+    SessionPanel #picture { width: 1fr; height: 1fr; display: none; }
+    SessionPanel.-drawn #picture { display: block; }
     SessionPanel ResultsTable { max-height: 50%; }
     SessionPanel.-calm ResultsTable { max-height: 65%; }
     SessionPanel.-both ResultsTable { max-height: 35%; }
-    SessionPanel.-roomy #events { min-height: 4; }
+    SessionPanel.-roomy #below { min-height: 4; }
     SessionPanel.-roomy #why { max-height: 8; }
     """
 
@@ -43,6 +46,7 @@ class SessionPanel(Vertical):
         self._view: TuneView | None = None
         self.workload = ""
         self.metric: str | None = None  # None: the one that decides
+        self._drawn: object = None
 
     def compose(self) -> ComposeResult:
         yield Static("", id="session", classes="one", markup=False)
@@ -56,7 +60,9 @@ class SessionPanel(Vertical):
             yield Static("", id="failures", markup=False)
         yield Static("", id="cost", classes="one", markup=False)
         yield Static("", id="command", markup=False)
-        yield Static("", id="events", markup=False)
+        with Horizontal(id="below"):
+            yield Static("", id="events", markup=False)
+            yield Static("", id="picture", markup=False)
 
     def on_resize(self) -> None:
         self.set_class(self.size.height >= ROOMY_LINES, "-roomy")
@@ -111,6 +117,7 @@ class SessionPanel(Vertical):
         self.show_command()
         events = [f"{tune_view.clock(event.at)}  {clean(event.text, 300)}" for event in reversed(view.events)]
         self._say("events", "\n".join(events))
+        self._draw(wide and self.size.height >= ROOMY_LINES)
 
     def show_command(self) -> None:
         """The chosen candidate's whole command line."""
@@ -127,6 +134,19 @@ class SessionPanel(Vertical):
         self.query_one(f"#{name}", ResultsTable).show(
             tune_view.columns(view.candidates, metric, wide=wide), tune_view.rows(view, workload, metric, wide=wide)
         )
+
+    def _draw(self, room: bool) -> None:
+        """The first table's metric as a picture, where there is room and only when it changed."""
+        self.set_class(room, "-drawn")
+        view, picture = self._view, self.query_one("#picture", Static)
+        if view is None or not room:
+            return
+        metric = self.metric or view.result.metric.get(self.workload, "total_tok_per_s")
+        drawn = (view.result.results, self.workload, metric, picture.content_size)
+        if drawn != self._drawn:
+            found = plot_view.plot(view, self.workload, metric, plot_view.LAUNCHES)
+            picture.update(chart.draw(found.series, found.axes, *picture.content_size))
+            self._drawn = drawn
 
     def _say(self, name: str, words: str) -> None:
         self.query_one(f"#{name}", Static).update(Content(words))
