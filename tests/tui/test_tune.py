@@ -15,7 +15,7 @@ from store.database import open_reader, open_writer
 from store.records import RunRecord, SessionRecord
 from tests.tui.tune_session import session_in, stamp
 from tui.app import LlmtuneApp
-from tui.screens import plot, session_report, tune
+from tui.screens import plan_editing, plot, session_report, tune
 from tui.screens.session_report import SessionReportScreen
 from tui.screens.tune import TuneScreen
 from tui.widgets.ask_line import AskLine
@@ -56,7 +56,8 @@ def keeper(monkeypatch: pytest.MonkeyPatch) -> Keeper:
     for module in (tune, session_report, plot):
         monkeypatch.setattr(module, "is_running", lambda *_: made.alive)
     monkeypatch.setattr(tune, "call", made.call)
-    monkeypatch.setattr(tune, "start_keeper", made.start)
+    for module in (tune, plan_editing):
+        monkeypatch.setattr(module, "start_keeper", made.start)
     return made
 
 
@@ -67,7 +68,7 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     folder.mkdir()
     (folder / "config.json").write_text('{"architectures": ["X"], "model_type": "llama"}')
     (folder / "model.safetensors").write_bytes(b"\0" * 16)
-    monkeypatch.setattr(tune, "demo_plan", lambda *_, **__: demo_plan(str(folder), None))
+    monkeypatch.setattr(plan_editing, "demo_plan", lambda *_, **__: demo_plan(str(folder), None))
     return str(folder)
 
 
@@ -293,7 +294,7 @@ async def test_start_asks_once_with_the_cost_and_starts(
     tmp_path: Path, keeper: Keeper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = Installation("/venv/bin/vllm", "/venv/bin/python", ("/venv/bin/vllm",), "/venv/bin", "0.32.0")
-    monkeypatch.setattr(tune, "find_vllm", lambda *_: found)
+    monkeypatch.setattr(plan_editing, "find_vllm", lambda *_: found)
     async with app_on(tmp_path).run_test(size=SMALL) as pilot:
         screen = await on_tune(pilot, "default + 3 candidates")
         screen.query_one("#price", Input).value = "0.44"

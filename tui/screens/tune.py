@@ -1,28 +1,22 @@
 """Tune: the plan's editor while nothing runs, the session while one does."""
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import ContentSwitcher, DataTable, Input, TextArea
-from textual.worker import get_current_worker
 
-from engine.installation import find_vllm
 from engine.keeper.client import call, is_running
 from engine.records import EngineError
-from engine.text import clean
 from store.clock import utc_now
 from store.errors import StoreError
-from tui import plan_preview, tune_view
-from tui.commands.demo import MODEL, VLLM, of_checkout
-from tui.metric_text import duration, metric_name, money, next_metric
+from tui import tune_view
+from tui.metric_text import metric_name, next_metric
 from tui.palette import Command
-from tui.plan_form import PlanForm, form_of, settings_of
-from tui.plan_preview import Basis, Preview
-from tui.screens.base import LlmtuneScreen, Number
+from tui.plan_form import settings_of
+from tui.screens.base import Number
+from tui.screens.plan_editing import EDIT_BINDINGS, PlanEditing
 from tui.screens.session_report import SessionReportScreen
 from tui.tune_source import TuneSnapshot, TuneSource
 from tui.tune_view import LIVE_STATES, TuneView
@@ -31,10 +25,8 @@ from tui.widgets.confirm import Confirm
 from tui.widgets.copy import CopyPanel
 from tui.widgets.grid_editor import GridEditor
 from tui.widgets.session_panel import SessionPanel
-from tuning.demo import demo_plan
-from tuning.plan_file import load_plan
-from tuning.records import Plan, PlanError
-from tuning.sessions import create_session, start_keeper
+from tuning.records import PlanError
+from tuning.sessions import start_keeper
 
 if TYPE_CHECKING:
     from store.reader import Reader
@@ -43,7 +35,7 @@ LIVE_ACTIONS = frozenset({"add", "skip", "pause", "stop", "metric", "workload", 
 EDIT_ACTIONS = frozenset({"start", "load", "save"})
 
 
-class TuneScreen(LlmtuneScreen):
+class TuneScreen(PlanEditing):
     """`esc` leaves a field, so that the number keys change screens again; F1 to F4 change them from within a field."""
 
     AUTO_FOCUS = ""
@@ -66,9 +58,7 @@ class TuneScreen(LlmtuneScreen):
     )
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+s,S", "start", "start", key_display="^s", tooltip="start the session, after one question"),
-        Binding("ctrl+o", "load", "open plan", tooltip="fill the form from a plan file"),
-        Binding("ctrl+t", "save", "save plan", tooltip="write the form as a plan file"),
+        *EDIT_BINDINGS,
         Binding("a", "add", "add", tooltip="add a candidate"),
         Binding("x", "skip", "skip", tooltip="launch the chosen candidate no more"),
         Binding("p", "pause", "pause", tooltip="pause after the run in progress, or go on"),
@@ -90,12 +80,6 @@ class TuneScreen(LlmtuneScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self._chosen: int | None = None
-        self._editing = False
-        self._filled: PlanForm | None = None
-        self._base: Plan | None = None
-        self._basis = Basis()
-        self._preview = Preview()
         self._source = TuneSource(self._alive)
 
     def compose_body(self) -> ComposeResult:
@@ -183,112 +167,6 @@ class TuneScreen(LlmtuneScreen):
 
     def _runner(self, action: str) -> Any:
         return lambda: self.run_action(action)
-
-    # the editor
-
-    def _first_plan(self) -> Plan:
-        gpu = Path("/dev/nvidiactl").exists()
-        return demo_plan(of_checkout(MODEL) or "", self.app.vllm or of_checkout(VLLM), gpu=gpu)
-
-    def _fill(self, plan: Plan) -> None:
-        self._base = plan
-        self._filled = form_of(plan)
-        self.query_one(GridEditor).fill(self._filled)
-
-    @on(GridEditor.Edited)
-    def _edited(self, message: GridEditor.Edited) -> None:
-        if message.form != self._filled and not self._is_live:
-            self._editing = True  # a session that begins elsewhere does not take the form away
-        if self._base is not None:
-            self._count(message.form, self._base, self._basis)
-
-    @work(thread=True, exclusive=True, group="preview", description="counts what the plan costs")
-    def _count(self, form: PlanForm, base: Plan, basis: Basis) -> None:
-        worker = get_current_worker()
-        found = plan_preview.preview(form, base, basis)
-        if not worker.is_cancelled:
-            self.app.call_from_thread(self._counted, found)
-
-    def _counted(self, found: Preview) -> None:
-        self._preview = found
-        self.query_one(GridEditor).show_preview(found)
-
-    def action_start(self) -> None:
-        """Ask once, with what it will cost, and start."""
-        form = self.query_one(GridEditor).form
-        if self._base is None:
-            return
-        found = self._preview = plan_preview.preview(form, self._base, self._basis)
-        self.query_one(GridEditor).show_preview(found)
-        plan, cost = found.plan, found.estimate
-        if plan is None or cost is None:
-            self.say(found.mistakes[0] if found.mistakes else "there is no plan yet", error=True)
-            return
-        price = f", {money(cost.money)}" if cost.money is not None else ""
-        question = (
-            f'Start "{clean(plan.name, 30)}": {cost.launches} launches, {cost.runs} runs, '
-            f"about {duration(3600 * cost.hours)}{price} (time: {cost.basis})?"
-        )
-
-        def answered(yes: bool | None) -> None:
-            if yes:
-                self._begin(plan, found.toml)
-
-        self.app.push_screen(Confirm(question, "start it"), answered)
-
-    @work(thread=True, group="begin", description="starts the session")
-    def _begin(self, plan: Plan, toml: str) -> None:
-        try:
-            installation = find_vllm(plan.vllm or self.app.vllm, os.environ)
-            session_id = create_session(self.app.data_dir, plan, toml, installation)
-            self.app.call_from_thread(self._begun, session_id)
-            start_keeper(self.app.data_dir, session_id, plan.server_env)
-        except (EngineError, StoreError, OSError) as error:
-            self.app.call_from_thread(self.say, f"it did not start: {error}", True)
-
-    def _begun(self, session_id: int) -> None:
-        self._chosen, self._editing = session_id, False
-        self._filled = self.query_one(GridEditor).form
-        self.say(f"session {session_id} starts; it goes on when this program is left")
-        self.app.ask()
-
-    def action_load(self) -> None:
-        """Fill the form from a plan file."""
-        self.app.push_screen(AskLine("Open which plan file?", hint="plan.toml"), self._load)
-
-    def _load(self, path: str | None) -> None:
-        if path is None:
-            return
-        try:
-            plan = load_plan(Path(path).expanduser())
-        except (PlanError, OSError) as error:
-            self.say(str(error), error=True)
-            return
-        self._fill(plan)
-        self._editing = True
-        self.say(f"{path} fills the form")
-
-    def action_save(self) -> None:
-        """Write the form as a plan file, if it is a plan."""
-        if self._preview.plan is None:
-            self.say("what stands in the form is no plan yet: see the lines below it", error=True)
-            return
-        name = "".join(char if char.isalnum() or char in "-_" else "-" for char in self._preview.plan.name)
-        self.app.push_screen(AskLine("Save the plan where?", f"{name}.toml"), self._save)
-
-    def _save(self, path: str | None) -> None:
-        if path is None:
-            return
-        target = Path(path).expanduser()
-        try:
-            with target.open("x", encoding="utf-8") as file:
-                file.write(self._preview.toml)
-        except FileExistsError:
-            self.say(f"{target} exists already; give another name", error=True)
-        except OSError as error:
-            self.say(f"{target} cannot be written: {error.strerror}", error=True)
-        else:
-            self.say(f"saved: {target.resolve()}; llmtune sweep {target} starts it without a screen")
 
     # the session
 
