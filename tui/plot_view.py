@@ -56,7 +56,7 @@ def plot(view: TuneView, workload: str, metric: str, parameter: str) -> Plot:
         shift = DODGE * (at - (len(shown) - 1) / 2)
         placed = [(ticks[_tick(one.candidate, parameter)] + shift, one) for one in members]
         series += _series(placed, metric, MARKERS[at], STYLES[at], name)
-        legend.append(f"{MARKERS[at]} {name or 'only ' + short_flag(parameter)}")
+        legend.append(f"{MARKERS[at]} {name or _alone(members, parameter)}")
     left = len(groups) - len(shown)
     axes = Axes(clean(parameter, 40), y_label, tuple((float(place), text) for text, place in ticks.items()))
     note = f"{left} more combinations of the other settings are not drawn" if left else ""
@@ -122,6 +122,11 @@ def _others(candidate: Candidate, parameter: str) -> str:
         if flag != parameter
     ]
     return " · ".join(words)
+
+
+def _alone(members: Sequence[CandidateResult], parameter: str) -> str:
+    """The series of those that set nothing beside the parameter."""
+    return DEFAULT if all(one.candidate.index == 0 for one in members) else f"only {short_flag(parameter)}"
 
 
 def _short(candidate: Candidate, room: int) -> str:

@@ -235,7 +235,7 @@ def test_nothing_that_moves_a_terminal_is_left(running: TuneView) -> None:
 def test_a_plot_has_the_default_first_and_a_series_for_each_combination(running: TuneView) -> None:
     found = plot_view.plot(running, "chat", "total_tok_per_s", "max-num-batched-tokens")
     assert [label for _, label in found.axes.x_ticks] == ["default", "2048", "8192", "16384"]
-    assert [words.split(" ", 1)[1] for words in found.legend] == ["only batched", "util 0.90", "util 0.98"]
+    assert [words.split(" ", 1)[1] for words in found.legend] == ["default", "util 0.90", "util 0.98"]
     marked = [point for one in found.series if one.marks for point in one.points]
     assert len(marked) == 3  # the one that did not start has no point
     intervals = [one for one in found.series if not one.marks]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.widgets import ContentSwitcher, DataTable, Input, TextArea
+from textual.widgets import ContentSwitcher, DataTable
 
 from engine.keeper.client import call, is_running
 from engine.records import EngineError
@@ -148,10 +148,8 @@ class TuneScreen(PlanEditing):
         return self._panel.view
 
     def action_back(self) -> None:
-        """First out of the field, then back to the session."""
-        if isinstance(self.focused, Input | TextArea):
-            self.set_focus(None)
-        elif self._editing and self._view is not None:
+        """From the editor back to the session."""
+        if self._editing and self._view is not None:
             self._editing = False
             self._switch("live")
         else:

@@ -83,6 +83,8 @@ class GridEditor(Vertical):
     GridEditor.-roomy WorkloadList { max-height: 6; }
     """
 
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave_field", "leave field")]
+
     class Edited(Message):
         """The form after a change."""
 
@@ -136,6 +138,10 @@ class GridEditor(Vertical):
         self.query_one("#grid", TextArea).text = form.grid
         self._show_workloads(form.workloads, 0)
         self._edited()
+
+    def action_leave_field(self) -> None:
+        """Out of the field, so that single keys are keys again."""
+        self.screen.set_focus(None)
 
     def show_preview(self, found: Preview) -> None:
         """Cost and what is left out, or the mistakes."""
