@@ -11,34 +11,29 @@ from pathlib import Path
 
 from tui.app import LlmtuneApp
 
-SIZE = (100, 30)
-SCREENS = {"1": "servers", "2": "monitor", "3": "tune", "4": "sessions"}
+SIZE = (80, 24)
+SCREENS = {"servers": ("1",), "monitor": ("2",), "tune": ("3",), "sessions": ("4", "enter")}
 # Long enough for the poller to read, and for the monitor to have a history to draw.
-SETTLE_S = {"monitor": 20.0}
+SETTLE_S = {"monitor": 12.0}
 SETTLE_OTHERS_S = 3.0
 
 
 async def export(data_dir: Path, target: Path, wanted: list[str]) -> None:
-    """One file a screen, named after it."""
+    """One file a screen, named after it; of the sessions, the report of the first."""
     target.mkdir(parents=True, exist_ok=True)
     app = LlmtuneApp(data_dir, vllm=None)
     async with app.run_test(size=SIZE) as pilot:
-        for key, name in SCREENS.items():
-            if name not in wanted:
-                continue
-            await pilot.press(key)
-            await pilot.pause(SETTLE_S.get(name, SETTLE_OTHERS_S))
+        for name in wanted:
+            for key in SCREENS[name]:
+                await pilot.press(key)
+                await pilot.pause(SETTLE_S.get(name, SETTLE_OTHERS_S))
             picture = app.export_screenshot(title=f"llmtune · {name}")
             (target / f"{name}.svg").write_text(picture, encoding="utf-8")
 
 
 def main() -> None:
-    wanted = sys.argv[3:] or list(SCREENS.values())
-    if (
-        len(sys.argv) < 3
-        or not set(wanted) <= set(SCREENS.values())
-        or not (Path(sys.argv[1]) / "llmtune.db").is_file()
-    ):
+    wanted = sys.argv[3:] or list(SCREENS)
+    if len(sys.argv) < 3 or not set(wanted) <= set(SCREENS) or not (Path(sys.argv[1]) / "llmtune.db").is_file():
         sys.exit(__doc__)
     asyncio.run(export(Path(sys.argv[1]), Path(sys.argv[2]), wanted))
 
