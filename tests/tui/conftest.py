@@ -1,5 +1,6 @@
 """A data directory as a morning's work leaves it: figures of the recorded H200 and CPU servers."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -167,17 +168,20 @@ def app(data_dir: Path) -> LlmtuneApp:
 
 
 async def fed(pilot: Pilot[Any], until: Callable[[], bool] | None = None) -> None:
-    """Have the present screen fed until it drew what is true now, or until `until` holds; at most five seconds."""
+    """Have the present screen fed until it drew what is true now, or until `until` holds; at most twenty seconds."""
     app = pilot.app
     assert isinstance(app, LlmtuneApp)
-    seen = app.readings
-    for _ in range(250):
-        app.ask()
-        await pilot.pause(0.02)
-        if until() if until is not None else app.readings > seen + 1:  # one reading may have been under way
+    wanted = app.readings + 2  # one reading may have been under way
+    asked = -1
+    for _ in range(2000):
+        if until() if until is not None else app.readings >= wanted:
             break
+        if asked != app.readings:
+            asked = app.readings
+            app.ask()
+        await asyncio.sleep(0.01)
     else:
-        raise AssertionError("the screen was not fed within five seconds")
+        raise AssertionError("the screen did not show what was waited for within twenty seconds")
     await pilot.pause()
 
 

@@ -13,33 +13,28 @@ from tui.app import LlmtuneApp, parting_words
 from tui.messages import GoingOn
 from tui.widgets.status_line import StatusLine
 
+MARKUP = (
+    "[/mnt/x]",
+    "[bold red]x[/]",
+    "[$error]x[/$error]",
+    "[a=b]",
+    "[@click=app.quit]x[/]",
+    "[core.py:58] up",
+    "'[/x]' \\[y]",
+    "[",
+)
 HOSTILE = {
-    "rich closing tag": "[/mnt/x]",
-    "rich tag": "[bold red]x[/]",
-    "content variable": "[$error]x[/$error]",
-    "key and value": "[a=b]",
-    "action": "[@click=app.quit]x[/]",
-    "half a tag": "[",
-    "source line": "[core.py:58] up",
-    "ansi": "\x1b[31mred\x1b[0m\x1b]0;title\x07\x1b[2J",
-    "csi of eight bits": "\x9b31mx",
-    "control": "a\x00b\x08c\x7fd\r\ne",
-    "bidirectional": "a\u202eb\u2066c",
-    "wide": "模型测试" * 20,
-    "combining": "e\u0301\u0323" * 50,
-    "emoji": "👩‍👩‍👧‍👦" * 20,
-    "surrogate": "a\udcffb",
+    "closing tag": MARKUP[0],
+    "all markup": " ".join(MARKUP),
+    "escapes": "\x1b[31mred\x1b[0m\x1b]0;title\x07\x1b[2J \x9b31mx",
+    "controls": "a\x00b\x08c\x7fd\r\ne a\u202eb\u2066c a\udcffb",
+    "wide, combining, joined": "模型测试" * 10 + "e\u0301\u0323" * 30 + "👩‍👩‍👧‍👦" * 10,
     "blank": "   ",
     "long": "x" * 10_000,
-    "markup in quotes": "'[/x]' \\[y]",
 }
-
-
 SMALL, LARGE = (80, 24), (140, 45)
 CASES = [pytest.param(text, SMALL, id=name) for name, text in HOSTILE.items()]
-CASES += [
-    pytest.param(HOSTILE[name], LARGE, id=f"{name}, large") for name in ("rich closing tag", "ansi", "wide", "long")
-]
+CASES += [pytest.param(HOSTILE[name], LARGE, id=f"{name}, large") for name in ("all markup", "wide, combining, joined")]
 
 
 @pytest.mark.parametrize(("text", "size"), CASES)
