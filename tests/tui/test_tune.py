@@ -312,6 +312,20 @@ async def test_start_asks_once_with_the_cost_and_starts(
     assert session.plan["budget"]["gpu_price_per_hour"] == 0.44
 
 
+@pytest.mark.usefixtures("model", "keeper")
+async def test_a_vllm_that_is_not_there_is_a_line(tmp_path: Path) -> None:
+    async with app_on(tmp_path).run_test(size=SMALL) as pilot:
+        screen = await on_tune(pilot, "default + 3 candidates")
+        screen.query_one("#vllm", Input).value = str(tmp_path / "none" / "vllm")
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: isinstance(pilot.app.screen, Confirm))
+        await pilot.press("y")
+        await until(pilot, lambda: "it did not start: " in said(pilot))
+        assert screen.query_one(GridEditor).display
+    with open_reader(tmp_path / "data" / "llmtune.db") as reader:
+        assert reader.sessions() == []
+
+
 async def test_a_plan_file_is_saved_and_opened(tmp_path: Path, model: str) -> None:
     target = tmp_path / "mine.toml"
     async with app_on(tmp_path).run_test(size=SMALL) as pilot:

@@ -96,19 +96,26 @@ class PlanEditing(LlmtuneScreen):
 
     @work(thread=True, group="begin", description="starts the session")
     def _begin(self, plan: Plan, toml: str) -> None:
+        session_id: int | None = None
         try:
             installation = find_vllm(plan.vllm or self.app.vllm, os.environ)
             session_id = create_session(self.app.data_dir, plan, toml, installation)
-            self.app.call_from_thread(self._begun, session_id)
             start_keeper(self.app.data_dir, session_id, plan.server_env)
         except (EngineError, StoreError, OSError) as error:
-            self.app.call_from_thread(self.say, f"it did not start: {error}", True)
+            self.app.call_from_thread(self._begun, session_id, f"it did not start: {error}")
+        else:
+            self.app.call_from_thread(self._begun, session_id, None)
 
-    def _begun(self, session_id: int) -> None:
-        self._chosen, self._editing = session_id, False
-        self._filled = self.query_one(GridEditor).form
-        self.say(f"session {session_id} starts; it goes on when this program is left")
-        self.app.ask()
+    def _begun(self, session_id: int | None, mistake: str | None) -> None:
+        """Show the session; also one whose keeper did not start, which `R` can start again."""
+        if mistake is not None:
+            self.say(mistake, error=True)
+        else:
+            self.say(f"session {session_id} starts; it goes on when this program is left")
+        if session_id is not None:
+            self._chosen, self._editing = session_id, False
+            self._filled = self.query_one(GridEditor).form
+            self.app.ask()
 
     def action_load(self) -> None:
         """Fill the form from a plan file."""
