@@ -50,4 +50,4 @@ async def test_a_run_costs_a_sixth_of_the_command(
             f"\ncost of a run beyond its load, s: process {[round(s, 2) for s in by_process]} (the first loads the "
             f"tokenizer), command {[round(s, 2) for s in by_command]}; ratio of medians {ratio:.3f}, goal {GOAL:.3f}"
         )
-    assert len(by_process) == len(by_command) == PAIRS
+    assert ratio < 1
