@@ -133,7 +133,7 @@ def state_text(view: TuneView, one: CandidateResult) -> Text:
     if launch is not None and launch.candidate == index and view.session.state == "running" and view.keeper_alive:
         return Text("▶ measuring" if launch.state == "ready" else "▶ starting", style="bold")
     if index == 0:
-        return Text(f"baseline{rejected}")
+        return Text("baseline")
     if effect is not None and effect.verdict:
         return Text(_verdict(effect.verdict, effect.more_blocks) + rejected)
     if index in view.dropped:
@@ -219,8 +219,13 @@ def launch_name(view: TuneView, candidate: int) -> str:
 
 
 def failure_lines(view: TuneView) -> list[str]:
-    """One line a candidate that did not start, with the reason as far as it is known."""
-    return [f"{launch_name(view, candidate)} did not start: {clean(why, 160)}" for candidate, why in view.failures]
+    """One line a candidate that did not start, with the reason as far as it is known; one line for rejected runs."""
+    lines = [f"{launch_name(view, candidate)} did not start: {clean(why, 160)}" for candidate, why in view.failures]
+    rejected: dict[int, int] = {}
+    for one in view.result.results:
+        rejected[one.candidate.index] = rejected.get(one.candidate.index, 0) + one.rejected
+    counts = [f"{launch_name(view, index)} {count}" for index, count in sorted(rejected.items()) if count]
+    return [*lines, *([f"rejected runs (the events say why): {', '.join(counts)}"] if counts else [])]
 
 
 def cost_line(view: TuneView) -> str:

@@ -209,8 +209,9 @@ def test_a_verdict_is_shown_once_there_is_one(running: TuneView) -> None:
 
 
 def test_failures_and_cost_are_lines(running: TuneView) -> None:
-    (line,) = tune_view.failure_lines(running)
-    assert line.startswith("[16384, 0.98] did not start: out of memory")
+    failed, rejected = tune_view.failure_lines(running)
+    assert failed.startswith("[16384, 0.98] did not start: out of memory")
+    assert rejected == "rejected runs (the events say why): [8192, 0.90] 1"
     assert "spent" in tune_view.cost_line(running)
     assert "$" in tune_view.cost_line(running)
     assert 0.5 < tune_view.progress(running) < 1.0

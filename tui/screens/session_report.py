@@ -53,6 +53,10 @@ def _flat(found: dict[str, Any], before: str = "") -> list[tuple[str, str]]:
         name = f"{before}{clean(str(key), 40)}"
         if isinstance(value, dict):
             pairs += _flat(value, f"{name}.")
+        elif isinstance(value, list) and value and isinstance(value[0], dict):
+            pairs += _flat({str(at): item for at, item in enumerate(value)}, f"{name}.")
+        elif value == []:
+            pairs.append((name, "none"))
         else:
             pairs.append((name, "–" if value is None else clean(value_text(value), 200)))
     return pairs

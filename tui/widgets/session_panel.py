@@ -27,7 +27,7 @@ class SessionPanel(Vertical):
     SessionPanel > Static { padding: 0 1; height: auto; }
     SessionPanel .one { height: 1; }
     SessionPanel .title { color: $text-muted; height: 1; }
-    SessionPanel #command { color: $text-muted; max-height: 2; }
+    SessionPanel #command { color: $text-muted; max-height: 4; }
     SessionPanel #why { height: auto; max-height: 4; padding: 0 1; scrollbar-size-vertical: 1; }
     SessionPanel #why Static { height: auto; }
     SessionPanel #below { height: 1fr; padding: 0 1; }
