@@ -159,7 +159,8 @@ def session_line(view: TuneView, width: int) -> str:
         words += [f"{result.blocks_done} of {result.blocks_planned} blocks", f"{result.runs_done} runs"]
     rest = "  ".join(words)
     room = width - len(rest) - len(f'Session {session.id} ""  ')
-    return f'Session {session.id} "{clean(session.name, max(8, room))}"  {rest}'
+    name = f' "{clean(session.name, room)}"' if room >= 4 else ""
+    return f"Session {session.id}{name}  {rest}"
 
 
 def state_word(state: str, keeper_alive: bool) -> str:

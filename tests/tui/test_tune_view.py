@@ -183,6 +183,9 @@ def test_another_workload_and_another_metric(running: TuneView) -> None:
 def test_the_session_line_fits_the_smallest_terminal(running: TuneView) -> None:
     line = tune_view.session_line(running, 78)
     assert len(line) <= 78
+    long = replace(running, result=replace(running.result, launches_planned=1200, seconds_left=33700.0))
+    assert len(tune_view.session_line(long, 78)) <= 78
+    assert tune_view.session_line(long, 78).endswith("left")
     assert "▶ running" in line
     assert "block 2 of 2" in line
 
