@@ -132,6 +132,21 @@ async def test_of_a_sweep_the_launch_that_runs_is_followed(app: LlmtuneApp, writ
         await fed(pilot, until=lambda: "launch-2" in screen_text(app))
 
 
+async def test_a_server_whose_session_was_deleted_gives_way(app: LlmtuneApp, writer: Writer, data_dir: Path) -> None:
+    from tests.tui.test_app import session
+
+    number = writer.insert(session(state="done"))
+    gone = writer.insert(server(data_dir, served_name="gone", session_id=number, state="stopped", stopped_at=ago(9)))
+    writer.insert(server(data_dir, served_name="stays"))
+    async with app.run_test() as pilot:
+        await pilot.press("2")
+        await fed(pilot)
+        app.monitor_server(gone)
+        await fed(pilot, until=lambda: "○ stopped  gone" in screen_text(app))
+        writer.delete_session(number)
+        await fed(pilot, until=lambda: "● ready  stays" in screen_text(app) or "✗ silent  stays" in screen_text(app))
+
+
 class Recorded:
     """Stands in for the sampler: answers from a list, then says that nothing answers."""
 

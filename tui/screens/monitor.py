@@ -104,7 +104,9 @@ class MonitorScreen(LlmtuneScreen):
         if shown is None:
             ready = [server for server in servers if server.state == "ready"]
             return next(iter([*ready, *servers]), None)
-        server = next((server for server in servers if server.id == shown), None) or reader.server(shown)
+        server = next((server for server in (*servers, *reader.servers()) if server.id == shown), None)
+        if server is None:  # its session was deleted
+            return next(iter(servers), None)
         if server.session_id is not None and server.state in ("stopped", "failed"):
             return next((other for other in servers if other.session_id == server.session_id), server)
         return server
