@@ -48,6 +48,7 @@ def test_a_sound_run_counts() -> None:
         (random_workload(shape=SHARED), {"prefix_hit_perc": 81.0}, "of which the workload explains 75 %"),
         (random_workload(), {"client_cpu_perc": CLIENT_CPU_PERC}, "load generator was saturated"),
         (random_workload(), {"client_lag_p99_ms": CLIENT_LAG_MS + 1}, "late by 51 ms"),
+        (random_workload(), {"client_lag_p99_ms": 281.0, "median_itl_ms": 40.0}, "late by 281 ms"),
     ],
 )
 def test_what_is_no_measurement_is_rejected_in_a_line(workload: Workload, changes: dict[str, Any], said: str) -> None:
@@ -65,7 +66,7 @@ def test_what_is_no_measurement_is_rejected_in_a_line(workload: Workload, change
         (random_workload(shape=SHARED), {"prefix_hit_perc": 79.0}),
         (random_workload(), {"prefix_hit_perc": None}),
         (random_workload(), {"client_cpu_perc": None, "client_lag_p99_ms": None}),
-        (random_workload(), {"client_lag_p99_ms": 70.0, "median_itl_ms": 75.0}),
+        (random_workload(), {"client_lag_p99_ms": 98.0, "median_itl_ms": 40.0}),
         (random_workload(), {"output_tokens": None}),
         (sharegpt_workload(ignore_eos=True), {"output_tokens": 5}),
         (prefix_workload(ignore_eos=False), {"requests_completed": 39, "output_tokens": 5}),
