@@ -83,12 +83,12 @@ class Subject:
         """A server of `--url`."""
         series = read_series(tuple(server.samples))
         newest, answered = server.newest, series.answered_at
-        if answered is None:
-            state = Content.styled("◌ asking", "bold $warning")
-        elif server.error is None:
-            state = Content.styled("● answers", "bold $success")
-        else:
+        if server.error is not None:
             state = Content.styled("✗ silent", "bold $error")
+        elif answered is None:
+            state = Content.styled("◌ asking", "bold $warning")
+        else:
+            state = Content.styled("● answers", "bold $success")
         trouble = None
         if server.error is not None:
             asked = f"no answer for {span(now.timestamp() - answered)}: " if answered is not None else ""
