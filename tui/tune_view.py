@@ -193,7 +193,8 @@ def now_line(view: TuneView) -> str:
     if session.state == "paused":
         return f"paused: {clean(session.message or 'p goes on', 60)}"
     if session.state not in LIVE_STATES:
-        return clean(session.message or f"{session.state} {session.finished_at or ''}".strip(), 70)
+        at = f" at {clock(session.finished_at)}" if session.finished_at else ""
+        return clean(session.message or f"{session.state}{at}", 70)
     if view.launch is None:
         return "between launches"
     where = launch_name(view, view.launch.candidate)
