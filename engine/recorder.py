@@ -13,6 +13,11 @@ INTERVAL_S = 1.0
 KEPT_UNWRITTEN = 3600  # an hour of samples waits in memory for a store that is full or locked
 
 
+def gpu_used(gpu: GpuReader) -> Callable[[], float | None]:
+    """What reads the GPU memory in use now, GiB over the visible GPUs; None without one."""
+    return lambda: to_record(None, gpu.read(), None, None).gpu_mem_used_gib
+
+
 class Recorder:
     """Takes a sample each second until cancelled. `run_id` is stamped on the samples taken while it is set."""
 
@@ -30,7 +35,6 @@ class Recorder:
         self._write = write
         self._unwritten: deque[SampleRecord] = deque(maxlen=KEPT_UNWRITTEN)
         self._of_run: list[SampleRecord] = []
-        self.gpu_used_gib: float | None = None
 
     async def run(self) -> None:
         """Sample until cancelled; ticks that a slow answer overran are left out, not made up for."""
@@ -45,7 +49,6 @@ class Recorder:
         """Take and write one sample now. A run's first and last are taken so, on its very edges."""
         server, gpu, _ = await self._sampler.once()
         record = to_record(server, gpu, self._server_id, self.run_id)
-        self.gpu_used_gib = record.gpu_mem_used_gib
         self._unwritten.append(record)
         if self.run_id is not None:
             self._of_run.append(record)

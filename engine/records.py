@@ -8,8 +8,11 @@ Outcome = Literal["ready", "failed", "starting", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """One vLLM. `command` starts its command line (`[".../bin/vllm"]`, or `[python, "-m", "vllm.entrypoints.cli.main"]`);
-    `python` is the interpreter it runs in; `bin_dir` goes first on the PATH of what we start; `path` is what was asked for."""
+    """One vLLM. `command` starts its command line: `.../bin/vllm`, or `python -m vllm.entrypoints.cli.main`.
+
+    `python` is the interpreter it runs in, `bin_dir` goes first on the PATH of what we start, `path` is what was asked
+    for.
+    """
 
     path: str
     python: str
@@ -139,9 +142,11 @@ class GpuReading:
 
 @dataclass(frozen=True, slots=True)
 class ServerSpec:
-    """What is to be started. `flags` are `vllm serve` flags without dashes (`{"max-num-seqs": 64, "enforce-eager": True}`);
-    True is a bare flag, False its `--no-` form, a list repeats as separate arguments after one flag, a dict is JSON.
-    `extra_args` are passed on untouched. `env` joins our own."""
+    """What is to be started. `flags` are those of `vllm serve` without dashes: `{"max-num-seqs": 64}`.
+
+    True is a bare flag, False its `--no-` form, a list stands as separate arguments after one flag, a dict is JSON.
+    `extra_args` are passed on untouched, `env` joins our own environment.
+    """
 
     model: str
     host: str

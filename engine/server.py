@@ -217,7 +217,7 @@ class Server:
     def _ended(self, code: int) -> LaunchFailed:
         if self._stopping:
             return LaunchFailed("the server was stopped before it was ready", "interrupted", code)
-        explanation = explain(self.log_text())
+        explanation = explain(self.log_text(), code)
         how = f"was ended by signal {-code}" if code < 0 else f"ended with status {code}"
         told = " ".join(part for part in (explanation.cause, explanation.remedy) if part)
         cause = clean(told or f"see {self.log_path}", 500)

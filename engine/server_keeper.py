@@ -17,7 +17,7 @@ from engine.keeper.journal import Journal
 from engine.keeper.secrets import restore_secrets, take_secrets
 from engine.process import identify
 from engine.readiness import api_key
-from engine.recorder import Recorder
+from engine.recorder import Recorder, gpu_used
 from engine.records import EngineError, Installation, LaunchFailed, ServerSpec
 from engine.supervise import Supervised
 from store.database import open_reader, open_writer
@@ -86,7 +86,7 @@ class ServerKeeper:
             for task in (serving, wish, sampling):
                 task.cancel()
             await asyncio.gather(serving, wish, sampling, return_exceptions=True)
-            await supervised.stop(read_gpu_used=self._gpu.used_gib)
+            await supervised.stop(read_gpu_used=gpu_used(self._gpu))
             await recorder.close()
             await self._journal.event("stopped")
         if serving.done() and not serving.cancelled() and (failure := serving.exception()) is not None:

@@ -97,7 +97,7 @@ class Supervised:
         """Until the server ends by itself, which raises LaunchFailed."""
         while (code := self.server.poll()) is None:  # noqa: ASYNC110 - a process has no event to wait for
             await asyncio.sleep(every_s)
-        explanation = explain(self.server.log_text())
+        explanation = explain(self.server.log_text(), code)
         cause = explanation.cause or f"exit code {code}; its log is {self.server.log_path}"
         error = LaunchFailed(f"the server ended by itself: {cause}", explanation.failure_class or "unknown", code)
         await self._fail(error)

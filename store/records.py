@@ -83,7 +83,8 @@ class ServerRecord:
 @dataclass(frozen=True, slots=True)
 class LaunchRecord:
     """One start of one candidate's server within a block. A cell (block, candidate, slot) has a further launch, with
-    a higher `attempt`, when an earlier one broke before all its runs were done. `position` is its place in the block."""
+    a higher `attempt`, when an earlier one broke before all its runs were done. `position` is its place in the block.
+    """
 
     session_id: int
     block: int

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +47,7 @@ class SessionKeeper:
         plan: Plan,
         writer: Writer,
         reader: Reader,
-        clock: Any = time.monotonic,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         assert session.id is not None
         self._data_dir = data_dir
@@ -62,7 +62,7 @@ class SessionKeeper:
         self._bench: Bench | None = None
         self._clock = clock
         self._began = clock()
-        self._used_before = float(session.raw.get("seconds_used", 0.0))
+        self._used_before: float = float(session.raw.get("seconds_used", 0.0))
         self._bench_marker: str = session.raw.setdefault("bench_marker", uuid.uuid4().hex)
         self._sweep = self._make_sweep()
 

@@ -14,7 +14,7 @@ from engine.hand_servers import server_log, spec_json
 from engine.keeper.journal import Journal
 from engine.ports import free_port
 from engine.readiness import api_key
-from engine.recorder import Recorder
+from engine.recorder import Recorder, gpu_used
 from engine.records import BenchFailed, BenchOutcome, BenchRequest, Installation, LaunchFailed, ServerSpec
 from engine.supervise import Supervised
 from engine.text import redact_env
@@ -128,7 +128,7 @@ class Launching:
         finally:
             sampling.cancel()
             await asyncio.gather(sampling, return_exceptions=True)
-            await supervised.stop(read_gpu_used=self._gpu.used_gib)
+            await supervised.stop(read_gpu_used=gpu_used(self._gpu))
             await recorder.close()
 
     async def _measure(
@@ -211,7 +211,8 @@ class Launching:
 
     async def _ask_bench(self, spec: ServerSpec, workload: Workload, seed: int) -> BenchOutcome:
         base_url = f"http://{spec.host}:{spec.port}"
-        argv = bench_argv(workload, spec.model, spec.served_name, base_url, seed)
+        version = self._installation.version
+        argv = bench_argv(workload, spec.model, spec.served_name, base_url, seed, version)
         load_s = workload.requests / workload.request_rate if workload.request_rate else 0.0
         bench = await self._bench()
         return await bench.run(BenchRequest(argv=argv, timeout_s=RUN_WITHIN_S + load_s))

@@ -62,8 +62,8 @@ def start_keeper(
 ) -> int:
     """Start, or start again, the keeper of a session; returns its pid. It goes on at the first run without a result.
 
-    `server_env` is the plan's own where it was just read, since only then its secrets are at hand. Raises EngineError: done
-    already, has a keeper, a secret that is needed again.
+    `server_env` is the plan's own where it was just read, since only then its secrets are at hand. Raises EngineError:
+    done already, has a keeper, a secret that is needed again.
     """
     with open_reader(data_dir / DATABASE) as reader:
         session = reader.session(session_id)
