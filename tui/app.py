@@ -174,7 +174,7 @@ class LlmtuneApp(App[object]):
     def _store_read(self, message: StoreRead) -> None:
         self.store_version = message.version
         self.going_on = message.going_on
-        if self._view is None:
+        if self._view is None or not self.is_running:  # what was read while we were leaving has no widgets any more
             return
         self._view.show_store_error(None)
         if message.view is self._view:
@@ -187,7 +187,7 @@ class LlmtuneApp(App[object]):
 
     @on(StoreFailed)
     def _store_failed(self, message: StoreFailed) -> None:
-        if self._view is not None:
+        if self._view is not None and self.is_running:
             self._view.show_store_error(message.line)
 
     # keys

@@ -30,8 +30,9 @@ from tuning.additions import why_not_added
 from tuning.budget import exhausted
 from tuning.controls import Controls, Interrupted
 from tuning.launching import Launching
-from tuning.records import Plan, PlanError
-from tuning.sessions import DATABASE, session_candidates, session_installation, session_plan
+from tuning.plan_json import candidates_from_json
+from tuning.records import Plan
+from tuning.sessions import DATABASE, session_installation, session_plan
 from tuning.sweep import BASELINE, BaselineFailed, Sweep
 
 ON_FINISH_WITHIN_S = 600
@@ -144,7 +145,7 @@ class SessionKeeper:
         return Sweep(
             self._session,
             self._plan,
-            session_candidates(self._session),
+            candidates_from_json(self._session.candidates),
             self._journal,
             self._controls,
             launching.launch,
@@ -252,7 +253,7 @@ def main() -> int:
     data_dir, session_id = Path(sys.argv[1]), int(sys.argv[2])
     try:
         asyncio.run(keep(data_dir, session_id, take_secrets(os.environ)))
-    except (EngineError, StoreError, PlanError) as error:
+    except (EngineError, StoreError) as error:
         print(error, flush=True)
         return 1
     return 0

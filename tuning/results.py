@@ -16,7 +16,7 @@ from tuning.records import (
     Summary,
 )
 from tuning.schedule import BASELINE
-from tuning.statistics import mean, mean_log, paired_ratio, t_interval
+from tuning.statistics import level_interval, mean, mean_log, paired_ratio
 
 Cells = dict[tuple[int, int], list[RunRecord]]  # (block, slot) → the measured runs of that launch
 
@@ -102,7 +102,7 @@ def _summaries(cells: Cells, confidence: float) -> dict[str, Summary]:
         by_launch = [values for cell in cells.values() if (values := _values(cell, metric))]
         if not by_launch:
             continue
-        interval = t_interval([mean(values) for values in by_launch], confidence)
+        interval = level_interval([mean(values) for values in by_launch], confidence)
         summaries[metric] = Summary(
             n=interval.n,
             runs=sum(map(len, by_launch)),

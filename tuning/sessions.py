@@ -5,7 +5,6 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 from engine.keeper.secrets import pass_secrets, restore_secrets
 from engine.keeper.spawn import spawn_keeper
@@ -16,8 +15,8 @@ from store.database import open_reader, open_writer
 from store.records import SessionRecord
 from tuning.grid import candidates
 from tuning.machine import describe_machine
-from tuning.plan_file import plan_toml, read_plan
-from tuning.records import Candidate, Plan
+from tuning.plan_json import plan_from_json, plan_json
+from tuning.records import Plan
 
 MODULE = "tuning.keeper"
 DATABASE = "llmtune.db"
@@ -26,8 +25,8 @@ DATABASE = "llmtune.db"
 def create_session(data_dir: Path, plan: Plan, plan_text: str, installation: Installation) -> int:
     """Write a new session in state `waiting` and return its id. Nothing is started.
 
-    The plan is kept twice: as it was given and as it was understood, the latter with absolute paths, so that a keeper
-    in another folder reads the same. Secrets of `[server.env]` are kept in neither.
+    The plan is kept twice: as it was given, and as it was understood, with defaults and absolute paths, for a keeper
+    that runs in another folder. Secrets of `[server.env]` are kept in neither.
     """
     kept = replace(plan, server_env=redact_env(plan.server_env))
     points, skipped = candidates(plan)
@@ -38,14 +37,13 @@ def create_session(data_dir: Path, plan: Plan, plan_text: str, installation: Ins
     record = SessionRecord(
         name=plan.name,
         state="waiting",
-        plan_toml=plan_toml(kept),
-        plan=asdict(kept),
+        plan_toml=given,
+        plan=plan_json(kept),
         candidates=[asdict(point) for point in points],
         seed=secrets.randbelow(2**31),
         created_at=utc_now(),
         environment=describe_machine(plan.model, installation),
         raw={
-            "plan_text": given,
             "installation": asdict(installation),
             "left_out": [asdict(point) for point in skipped],
         },
@@ -75,19 +73,11 @@ def start_keeper(
 
 
 def session_plan(session: SessionRecord, secret_env: Mapping[str, str], environ: Mapping[str, str]) -> Plan:
-    """The plan of a session, its secrets put back. Raises PlanError, EngineError."""
-    plan = read_plan(session.plan_toml, f"session {session.id}")
+    """The plan of a session, its secrets put back. Raises EngineError for a secret that is not to be had."""
+    plan = plan_from_json(session.plan)
     return replace(plan, server_env=restore_secrets(plan.server_env, secret_env, environ))
-
-
-def session_candidates(session: SessionRecord) -> list[Candidate]:
-    return [Candidate(**_known(point)) for point in session.candidates]
 
 
 def session_installation(session: SessionRecord) -> Installation:
     kept = session.raw["installation"]
     return Installation(**{**kept, "command": tuple(kept["command"])})
-
-
-def _known(point: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: point[key] for key in ("index", "label", "settings")}

@@ -6,7 +6,7 @@ formulas (Snedecor & Cochran, Statistical Methods, 8th ed., sections 4.5 and 6.3
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,21 @@ def t_interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
     return Interval(n, centre, spread, centre - half, centre + half)
 
 
+def level_interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
+    """The mean of a metric whose spread grows with its size, with a t interval taken on the logs and brought back.
+
+    Throughputs and latencies are above zero, and so are their intervals then; with two launches the plain interval
+    would reach below. Where a value has no log (a count of 0) it is the plain one. `mean` and `sd` are those of the
+    values themselves. ValueError for none.
+    """
+    plain = t_interval(values, confidence)
+    if any(value <= 0 for value in values):
+        return plain
+    logs = t_interval([math.log(value) for value in values], confidence)
+    low, high = (None if bound is None else _exp(bound) for bound in (logs.low, logs.high))
+    return replace(plain, low=low, high=high)
+
+
 def paired_ratio(
     candidate: Mapping[int, Sequence[float]], baseline: Mapping[int, Sequence[float]], confidence: float = 0.95
 ) -> Interval | None:
@@ -73,6 +88,13 @@ def mean_log(values: Sequence[float]) -> float | None:
     if not values or any(value <= 0 for value in values):
         return None
     return mean([math.log(value) for value in values])
+
+
+def _exp(log: float) -> float | None:
+    try:
+        return math.exp(log)
+    except OverflowError:
+        return None
 
 
 def _ratio(log: float) -> float | None:

@@ -32,7 +32,7 @@ def test_each_candidate_has_a_row_with_its_interval_against_the_default() -> Non
     (baseline,) = rows(text, "default")
     (second,) = rows(text, "256")
     assert baseline[1] == "2"
-    assert baseline[2] == "100.5 [94.15, 106.9]"
+    assert baseline[2] == "100.5 [94.34, 107.1]"
     assert baseline[3] == "baseline"
     assert second[2].startswith("120.5 [")
     assert second[3].startswith("+20 % [")

@@ -31,8 +31,11 @@ def test_the_runs_of_a_launch_are_averaged_before_launches_are_compared() -> Non
     summary = one(result(runs), 0).summaries["total_tok_per_s"]
     assert (summary.n, summary.runs, summary.mean) == (2, 4, 110.0)
     assert summary.sd == pytest.approx(math.sqrt(200))
-    half = t_quantile(0.975, 1) * math.sqrt(200) / math.sqrt(2)
-    assert (summary.low, summary.high) == (pytest.approx(110 - half), pytest.approx(110 + half))
+    middle, half = math.log(100 * 120) / 2, t_quantile(0.975, 1) * math.log(120 / 100) / 2
+    assert (summary.low, summary.high) == (
+        pytest.approx(math.exp(middle - half)),
+        pytest.approx(math.exp(middle + half)),
+    )
 
 
 def test_two_launches_of_the_baseline_in_a_block_are_two_launches() -> None:
@@ -98,8 +101,8 @@ def test_metrics_that_were_never_read_are_left_out() -> None:
 def test_the_confidence_is_the_plans() -> None:
     runs = [run(0, 0, 90.0), run(1, 0, 110.0)]
     loose = one(result(runs, of=plan(decide=Decide(error=0.3))), 0).summaries["total_tok_per_s"]
-    half = t_quantile(0.85, 1) * 10
-    assert loose.high == pytest.approx(100 + half)
+    middle, half = math.log(90 * 110) / 2, t_quantile(0.85, 1) * math.log(110 / 90) / 2
+    assert loose.high == pytest.approx(math.exp(middle + half))
 
 
 def test_workloads_are_never_mixed() -> None:

@@ -3,7 +3,7 @@ import random
 
 import pytest
 
-from tuning.statistics import mean, mean_log, paired_ratio, sd, t_interval, t_quantile
+from tuning.statistics import level_interval, mean, mean_log, paired_ratio, sd, t_interval, t_quantile
 
 
 def test_quantiles_are_those_of_the_table() -> None:
@@ -11,6 +11,18 @@ def test_quantiles_are_those_of_the_table() -> None:
     for df, point in ((1, 12.706), (2, 4.303), (3, 3.182), (10, 2.228), (1e6, 1.960)):
         assert t_quantile(0.975, df) == pytest.approx(point, abs=5e-4)
     assert t_quantile(0.025, 3) == pytest.approx(-t_quantile(0.975, 3))
+
+
+def test_the_interval_of_a_level_is_taken_on_the_logs() -> None:
+    found = level_interval([15_000.0, 12_000.0])
+    assert found.mean == 13_500.0
+    assert found.low is not None
+    assert found.high is not None
+    # ln 15000 and ln 12000: mean 9.504234, sd 0.157786, half width 12.7062 x 0.157786 / sqrt(2) = 1.417665
+    assert found.low == pytest.approx(math.exp(9.504234 - 1.417665), rel=1e-4)
+    assert found.high == pytest.approx(math.exp(9.504234 + 1.417665), rel=1e-4)
+    assert level_interval([0.0, 2.0]) == t_interval([0.0, 2.0])
+    assert level_interval([3.0]).low is None
 
 
 def test_a_mean_has_its_t_interval() -> None:

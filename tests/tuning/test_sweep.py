@@ -15,8 +15,8 @@ from store.records import LaunchRecord, RunRecord, RunState, SessionRecord
 from store.writer import Writer
 from tuning.controls import Controls, Interrupted
 from tuning.grid import candidates
+from tuning.plan_json import candidates_from_json
 from tuning.records import Candidate, Cell, Decide, Plan, PlannedRun, Workload
-from tuning.sessions import session_candidates
 from tuning.sweep import BaselineFailed, Sweep
 
 PLAN = Plan(
@@ -51,7 +51,7 @@ class World:
         return Sweep(
             session,
             PLAN,
-            session_candidates(session),
+            candidates_from_json(session.candidates),
             Journal(self.writer, session_id=self.session_id),
             controls,
             self._launch,
