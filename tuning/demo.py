@@ -1,37 +1,46 @@
 """The embedded default plan of `llmtune demo`: small enough to finish over a coffee, real in every part."""
 
+import math
+
 from tuning.records import Decide, Plan, Workload
 
 DEMO_NAME = "demo"
 BLOCKS = 2
+_CPU_SERVER_GIB = 2.3  # 0.8 of it for the program and the weights, the rest for the KV cache
 _ENV = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"}
 
 
-def demo_plan(model: str, vllm: str | None, gpu: bool = False) -> Plan:
+def demo_plan(model: str, vllm: str | None, gpu: bool = False, memory_gib: float = 24.0) -> Plan:
     """Baseline and three candidates, one for each knob, on two workloads in two blocks: 8 launches, 48 runs.
 
     `gpu` chooses the sizes for a machine with an NVIDIA GPU. Both start eagerly, since compiling takes longer than all
-    the runs of a launch together; the numbers show the way, not what the model could do.
+    the runs of a launch together; the numbers show the way, not what the model could do. `memory_gib` is the machine's
+    memory, of which the CPU build's utilization is a share.
     """
+    share = max(0.1, math.ceil(100 * _CPU_SERVER_GIB / memory_gib) / 100)
     return Plan(
         name=DEMO_NAME,
         model=model,
         workloads=_gpu_workloads() if gpu else _cpu_workloads(),
         vllm=vllm,
-        server=_gpu_server() if gpu else _cpu_server(),
+        server=_gpu_server() if gpu else _cpu_server(share),
         server_env=dict(_ENV),
         explicit_candidates=(
             ({"max-num-batched-tokens": 2048}, {"max-num-seqs": 16}, {"gpu-memory-utilization": 0.6})
             if gpu
-            else ({"max-num-batched-tokens": 256}, {"max-num-seqs": 4}, {"gpu-memory-utilization": 0.15})
+            else (
+                {"max-num-batched-tokens": 256},
+                {"max-num-seqs": 4},
+                {"gpu-memory-utilization": round(1.5 * share, 2)},
+            )
         ),
         decide=Decide(blocks=BLOCKS, limits=("error_rate == 0",)),
     )
 
 
-def _cpu_server() -> dict[str, object]:
+def _cpu_server(share: float) -> dict[str, object]:
     """Two cores, about 95 output tokens a second. The utilization is of the machine's memory here, so it is small."""
-    return {"enforce-eager": True, "max-model-len": 1024, "gpu-memory-utilization": 0.1, "max-num-seqs": 16}
+    return {"enforce-eager": True, "max-model-len": 1024, "gpu-memory-utilization": share, "max-num-seqs": 16}
 
 
 def _gpu_server() -> dict[str, object]:

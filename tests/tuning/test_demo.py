@@ -35,6 +35,15 @@ def test_the_cache_of_the_cpu_build_follows_the_utilization() -> None:
     assert plan.server["gpu-memory-utilization"] == 0.1
 
 
+@pytest.mark.parametrize("memory_gib", [7.5, 15.0, 24.0, 256.0])
+def test_the_cpu_server_fits_any_machine(memory_gib: float) -> None:
+    plan = demo_plan("/models/m", None, memory_gib=memory_gib)
+    share = plan.server["gpu-memory-utilization"]
+    assert share * memory_gib >= 2.3
+    assert plan.explicit_candidates[2]["gpu-memory-utilization"] > 1.4 * share
+    assert plan.explicit_candidates[2]["gpu-memory-utilization"] < 0.5
+
+
 def test_prompts_fit_the_model_length() -> None:
     for gpu in (False, True):
         plan = demo_plan("/models/m", None, gpu)

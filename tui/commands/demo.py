@@ -4,6 +4,8 @@ import argparse
 import os
 from pathlib import Path
 
+import psutil
+
 from engine.command import model_argument
 from tui.commands.sweep import begin, watch
 from tui.output import UsageError
@@ -39,5 +41,5 @@ def run(args: argparse.Namespace) -> int:
     # Absolute: the session can be resumed from anywhere.
     model = model_argument(model)
     args.vllm = args.vllm or os.environ.get("LLMTUNE_VLLM") or of_checkout(VLLM)
-    plan = demo_plan(model, args.vllm, gpu=have_gpu())
+    plan = demo_plan(model, args.vllm, gpu=have_gpu(), memory_gib=psutil.virtual_memory().total / 2**30)
     return watch(args, *begin(args, plan, plan_toml(plan)))
