@@ -15,6 +15,7 @@ from engine.records import EngineError, Installation, ServerSpec
 from engine.text import redact_env
 from store.clock import utc_now
 from store.database import open_writer
+from store.location import database_file
 from store.records import ServerRecord
 
 MODULE = "engine.server_keeper"
@@ -31,7 +32,7 @@ def start_server(
     spec = replace(spec, flags=flags, env=env)
     check_model(spec.model)
     require_free(spec.host, spec.port)
-    with open_writer(data_dir / "llmtune.db") as writer:
+    with open_writer(database_file(data_dir)) as writer:
         record = ServerRecord(
             name=name,
             state="starting",
@@ -52,7 +53,7 @@ def start_server(
     try:
         spawn_keeper(data_dir, "server", server_id, MODULE, pass_secrets(environ, spec.env))
     except EngineError as error:
-        with open_writer(data_dir / "llmtune.db") as writer:
+        with open_writer(database_file(data_dir)) as writer:
             writer.update(ServerRecord, server_id, state="failed", failure=str(error), stopped_at=utc_now())
         raise
     return server_id

@@ -22,6 +22,7 @@ from engine.records import EngineError, Installation, LaunchFailed, ServerSpec
 from engine.supervise import Supervised
 from store.database import open_reader, open_writer
 from store.errors import StoreError
+from store.location import database_file
 from store.records import ServerRecord
 from store.writer import Writer
 
@@ -118,7 +119,7 @@ class ServerKeeper:
 
 
 async def keep(data_dir: Path, server_id: int, secrets: Mapping[str, str]) -> None:
-    database = data_dir / "llmtune.db"
+    database = database_file(data_dir)
     with open_reader(database) as reader:
         record = reader.server(server_id)
     installation = Installation(

@@ -9,6 +9,7 @@ import asyncio
 import sys
 from pathlib import Path
 
+from store.location import database_file
 from tui.app import LlmtuneApp
 
 SIZE = (80, 24)
@@ -33,7 +34,7 @@ async def export(data_dir: Path, target: Path, wanted: list[str]) -> None:
 
 def main() -> None:
     wanted = sys.argv[3:] or list(SCREENS)
-    if len(sys.argv) < 3 or not set(wanted) <= set(SCREENS) or not (Path(sys.argv[1]) / "llmtune.db").is_file():
+    if len(sys.argv) < 3 or not set(wanted) <= set(SCREENS) or not database_file(Path(sys.argv[1])).is_file():
         sys.exit(__doc__)
     asyncio.run(export(Path(sys.argv[1]), Path(sys.argv[2]), wanted))
 

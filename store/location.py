@@ -30,10 +30,10 @@ class DataDir:
     why: str
     warning: str | None
 
-    @property
-    def database(self) -> Path:
-        """The database file within."""
-        return self.path / FILE_NAME
+
+def database_file(place: Path) -> Path:
+    """The database within a data directory."""
+    return place / FILE_NAME
 
 
 def data_dir(
@@ -90,7 +90,7 @@ def _make(path: Path) -> None:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise folder_error(error, path) from error
-    if not can_write(path) and not os.access(path / FILE_NAME, os.R_OK, effective_ids=True):
+    if not can_write(path) and not os.access(database_file(path), os.R_OK, effective_ids=True):
         raise StoreError(f"{path} cannot be written: make it writable, or name another folder with --data-dir")
 
 

@@ -16,14 +16,13 @@ from textual.reactive import reactive
 from textual.screen import Screen
 
 from engine.text import clean
+from store.location import database_file
 from tui.messages import GoingOn, StoreFailed, StoreRead
 from tui.palette import app_commands
 from tui.poller import Poller, StoreView
 
 if TYPE_CHECKING:
     from tui.screens.base import LlmtuneScreen
-
-DATABASE = "llmtune.db"
 
 MODE_LABELS = {"servers": "Servers", "monitor": "Monitor", "tune": "Tune", "sessions": "Sessions"}
 """The screens of the number keys, in their order."""
@@ -125,7 +124,7 @@ class LlmtuneApp(App[object]):
         self.animation_level = "none"
         self._may_attach = False  # show a running session once we know of one, unless the person chose a screen
         self._view: LlmtuneScreen | None = None
-        self._poller = Poller(data_dir / DATABASE, self._fed, self.post_message)
+        self._poller = Poller(database_file(data_dir), self._fed, self.post_message)
 
     def on_mount(self) -> None:
         loop = asyncio.get_running_loop()
@@ -174,7 +173,7 @@ class LlmtuneApp(App[object]):
     def _store_read(self, message: StoreRead) -> None:
         self.store_version = message.version
         self.going_on = message.going_on
-        if self._view is None or not self.is_running:  # what was read while we were leaving has no widgets any more
+        if self._view is None or not self._view.is_up:
             return
         self._view.show_store_error(None)
         if message.view is self._view:
@@ -187,7 +186,7 @@ class LlmtuneApp(App[object]):
 
     @on(StoreFailed)
     def _store_failed(self, message: StoreFailed) -> None:
-        if self._view is not None and self.is_running:
+        if self._view is not None and self._view.is_up:
             self._view.show_store_error(message.line)
 
     # keys

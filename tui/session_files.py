@@ -7,11 +7,10 @@ from engine.keeper.client import is_running
 from store.clock import utc_now
 from store.database import open_reader, open_writer
 from store.errors import StoreError
+from store.location import database_file
 from store.records import LaunchRecord, RunRecord, SessionRecord
 from tuning.report import markdown, to_csv, to_json
 from tuning.results import session_result
-
-DATABASE = "llmtune.db"
 
 
 def export(data_dir: Path, session_id: int, form: str) -> Path:
@@ -19,7 +18,7 @@ def export(data_dir: Path, session_id: int, form: str) -> Path:
 
     An earlier export of the session in this format is replaced. Raises StoreError, OSError.
     """
-    with open_reader(data_dir / DATABASE) as reader:
+    with open_reader(database_file(data_dir)) as reader:
         session, launches = reader.session(session_id), reader.launches(session_id)
         runs = reader.runs(session_id, with_raw=form == "json")
     text = _text(form, session, launches, runs)
@@ -34,7 +33,7 @@ def delete(data_dir: Path, session_id: int) -> None:
     """Delete the session's rows. Raises StoreError, also while a keeper works on it."""
     if is_running(data_dir, "session", session_id):
         raise StoreError(f"Session {session_id} has a keeper at work: stop it first, then delete it")
-    with open_writer(data_dir / DATABASE) as writer:
+    with open_writer(database_file(data_dir)) as writer:
         writer.delete_session(session_id)
 
 

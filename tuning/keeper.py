@@ -23,6 +23,7 @@ from engine.stop import end_leftovers
 from store.clock import utc_now
 from store.database import open_reader, open_writer
 from store.errors import StoreError
+from store.location import database_file
 from store.reader import Reader
 from store.records import LaunchRecord, RunRecord, SessionRecord
 from store.writer import Writer
@@ -32,7 +33,7 @@ from tuning.controls import Controls, Interrupted
 from tuning.launching import Launching
 from tuning.plan_json import candidates_from_json
 from tuning.records import Plan
-from tuning.sessions import DATABASE, session_installation, session_plan
+from tuning.sessions import session_installation, session_plan
 from tuning.sweep import BASELINE, BaselineFailed, Sweep
 
 ON_FINISH_WITHIN_S = 600
@@ -241,7 +242,7 @@ class SessionKeeper:
 
 
 async def keep(data_dir: Path, session_id: int, secrets: Mapping[str, str]) -> None:
-    database = data_dir / DATABASE
+    database = database_file(data_dir)
     with open_writer(database) as writer, open_reader(database) as reader:
         session = reader.session(session_id)
         plan = session_plan(session, secrets, os.environ)

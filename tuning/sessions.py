@@ -12,6 +12,7 @@ from engine.records import EngineError, Installation
 from engine.text import HIDDEN, redact_env
 from store.clock import utc_now
 from store.database import open_reader, open_writer
+from store.location import database_file
 from store.records import SessionRecord
 from tuning.grid import candidates
 from tuning.machine import describe_machine
@@ -19,7 +20,6 @@ from tuning.plan_json import plan_from_json, plan_json
 from tuning.records import Plan
 
 MODULE = "tuning.keeper"
-DATABASE = "llmtune.db"
 
 
 def create_session(data_dir: Path, plan: Plan, plan_text: str, installation: Installation) -> int:
@@ -48,7 +48,7 @@ def create_session(data_dir: Path, plan: Plan, plan_text: str, installation: Ins
             "left_out": [asdict(point) for point in skipped],
         },
     )
-    with open_writer(data_dir / DATABASE) as writer:
+    with open_writer(database_file(data_dir)) as writer:
         return writer.insert(record)
 
 
@@ -63,7 +63,7 @@ def start_keeper(
     `server_env` is the plan's own where it was just read, since only then its secrets are at hand. Raises EngineError:
     done already, has a keeper, a secret that is needed again.
     """
-    with open_reader(data_dir / DATABASE) as reader:
+    with open_reader(database_file(data_dir)) as reader:
         session = reader.session(session_id)
     if session.state == "done":
         raise EngineError(f"session {session_id} is done; start a new one for more blocks")

@@ -8,7 +8,7 @@ import pytest
 from store.database import open_writer
 from store.errors import StoreError
 from store.file_system import Mount
-from store.location import DataDir, data_dir
+from store.location import DataDir, data_dir, database_file
 from tests.store.rights import unwritable
 
 ROOT = Mount(Path("/"), "ext4")
@@ -65,7 +65,7 @@ def test_the_order(machine: Machine, tmp_path: Path) -> None:
 def test_it_is_made_for_its_owner_alone(machine: Machine) -> None:
     path = machine.ask().path
     assert path.stat().st_mode & 0o777 == 0o700
-    assert machine.ask().database == path / "llmtune.db"
+    assert database_file(machine.ask().path) == path / "llmtune.db"
 
 
 def test_the_xdg_variables_count_where_they_are_absolute(machine: Machine, tmp_path: Path) -> None:

@@ -11,9 +11,10 @@ from textual.pilot import Pilot
 
 from store.clock import format_utc
 from store.database import open_writer
+from store.location import database_file
 from store.records import EventRecord, SampleRecord, ServerRecord
 from store.writer import Writer
-from tui.app import DATABASE, LlmtuneApp
+from tui.app import LlmtuneApp
 
 NOW = datetime(2026, 11, 30, 14, 2, 11, tzinfo=UTC)
 
@@ -116,7 +117,7 @@ def data_dir(tmp_path: Path) -> Path:
 @pytest.fixture
 def writer(data_dir: Path) -> Iterator[Writer]:
     """The writer of an empty database."""
-    with open_writer(data_dir / DATABASE) as opened:
+    with open_writer(database_file(data_dir)) as opened:
         yield opened
 
 

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from store.location import database_file
 from store.records import SessionRecord
 from store.writer import Writer
 from tests.tui.conftest import NOW, ago, fed, screen_text, server
 from tests.tui.recorded import plan
-from tui.app import DATABASE, MODE_LABELS, LlmtuneApp, parting_words
+from tui.app import MODE_LABELS, LlmtuneApp, parting_words
 from tui.messages import GoingOn
 from tui.screens.base import LlmtuneScreen
 from tui.screens.help import HelpScreen
@@ -167,7 +168,7 @@ async def test_a_read_only_database_is_shown(app: LlmtuneApp, filled: Path, writ
 
 async def test_a_damaged_database_is_one_line(app: LlmtuneApp, data_dir: Path) -> None:
     data_dir.mkdir()
-    (data_dir / DATABASE).write_bytes(b"no database at all, but long enough to look like one " * 100)
+    (database_file(data_dir)).write_bytes(b"no database at all, but long enough to look like one " * 100)
     async with app.run_test() as pilot:
         assert "is damaged" in await _store_line(pilot)
         assert "✗" in screen_text(app)
@@ -177,7 +178,7 @@ async def test_a_damaged_database_is_one_line(app: LlmtuneApp, data_dir: Path) -
 
 async def test_a_newer_database_is_one_line_and_untouched(app: LlmtuneApp, filled: Path, writer: Writer) -> None:
     writer.close()
-    path = filled / DATABASE
+    path = database_file(filled)
     with sqlite3.connect(path) as connection:
         connection.execute("INSERT INTO _sqlite_migrations (migration_set, name, applied_at) SELECT migration_set, "
                            "'9999_from_the_future', applied_at FROM _sqlite_migrations LIMIT 1")  # fmt: skip

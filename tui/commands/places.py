@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from store.errors import NotFound
-from store.location import data_dir
+from store.location import data_dir, database_file
 from tui.output import complain
 
 if TYPE_CHECKING:
     from store.reader import Reader
-
-DATABASE = "llmtune.db"
 
 
 def data_place(args: argparse.Namespace, *, warn: bool = False) -> Path:
@@ -30,7 +28,7 @@ def reading(place: Path) -> Iterator["Reader"]:
     """The database, to read. Raises NotFound where nothing has been recorded yet."""
     from store.database import open_reader
 
-    if not (place / DATABASE).exists():
+    if not (database_file(place)).exists():
         raise NotFound(f"nothing has been recorded in {place} yet: start a sweep, or give another --data-dir")
-    with open_reader(place / DATABASE) as reader:
+    with open_reader(database_file(place)) as reader:
         yield reader
