@@ -16,7 +16,7 @@ from store.records import SessionRecord
 from tests.tui.test_tune import LARGE, SMALL, app_on, said, text_of, until
 from tests.tui.tune_session import HOSTILE, record_session, session_in
 from tui import session_files
-from tui.screens import plot, session_report, sessions
+from tui.screens import base
 from tui.screens.plot import PlotScreen
 from tui.screens.session_report import SessionReportScreen
 from tui.screens.sessions import SessionsScreen, SessionTable
@@ -28,7 +28,7 @@ from tui.widgets.copy import CopyPanel
 
 @pytest.fixture(autouse=True)
 def _no_keepers(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (sessions, session_report, plot, session_files):
+    for module in (base, session_files):
         monkeypatch.setattr(module, "is_running", lambda *_: False)
 
 
@@ -118,7 +118,7 @@ async def test_delete_asks_once(three: Path) -> None:
 
 
 async def test_a_running_session_is_not_deleted(three: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (sessions, session_files):
+    for module in (base, session_files):
         monkeypatch.setattr(module, "is_running", lambda *_: True)
     async with app_on(three).run_test(size=SMALL) as pilot:
         await on_list(pilot, "half")

@@ -15,7 +15,7 @@ from store.database import open_reader, open_writer
 from store.records import RunRecord, SessionRecord
 from tests.tui.tune_session import session_in, stamp
 from tui.app import LlmtuneApp
-from tui.screens import plan_editing, plot, session_report, tune
+from tui.screens import base, plan_editing, tune
 from tui.screens.session_report import SessionReportScreen
 from tui.screens.tune import TuneScreen
 from tui.widgets.ask_line import AskLine
@@ -53,8 +53,7 @@ class Keeper:
 @pytest.fixture
 def keeper(monkeypatch: pytest.MonkeyPatch) -> Keeper:
     made = Keeper()
-    for module in (tune, session_report, plot):
-        monkeypatch.setattr(module, "is_running", lambda *_: made.alive)
+    monkeypatch.setattr(base, "is_running", lambda *_: made.alive)
     monkeypatch.setattr(tune, "call", made.call)
     for module in (tune, plan_editing):
         monkeypatch.setattr(module, "start_keeper", made.start)

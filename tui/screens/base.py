@@ -1,5 +1,6 @@
 """What every screen has: the header with the number keys, a line for news and errors, the footer; how it is fed."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from textual import getters
@@ -7,8 +8,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import Screen
+from textual.widget import Widget
 from textual.widgets import Footer
 
+from engine.keeper.client import is_running
 from tui.app import LlmtuneApp
 from tui.palette import Command
 from tui.widgets.header import Header
@@ -25,15 +28,33 @@ class Number(NamedTuple):
     meaning: str
 
 
-class LlmtuneScreen(Screen[None]):
+class Late(Widget):
+    """What comes late: an answer of a thread, a last sample, a resize. It may find the screen being taken down, with
+    some of its widgets gone already; then it is dropped, here and nowhere else."""
+
+    app = getters.app(LlmtuneApp)
+
+    @property
+    def is_up(self) -> bool:
+        """Whether its widgets stand: composed, and not being taken down."""
+        return self.is_mounted and self.is_attached and self.app.is_running
+
+    def later(self, callback: Callable[..., object], *arguments: object) -> None:
+        """Have this called on the UI thread, from whichever thread, if the screen still stands by then."""
+        self.call_later(self._if_up, callback, *arguments)
+
+    def _if_up(self, callback: Callable[..., object], *arguments: object) -> None:
+        if self.is_up:
+            callback(*arguments)
+
+
+class LlmtuneScreen(Screen[None], Late):
     """A screen of the number keys. A subclass composes its `body` and is fed by two methods.
 
     `refresh_from_store(reader)` runs on the poller's thread each time the database changed and once a second: it reads,
     touches no widget, and returns one frozen snapshot. `show(snapshot)` then runs on the UI thread and draws it. Only
     the screen that is shown is fed; `self.app.ask()` has it fed at once (another row was chosen).
     """
-
-    app = getters.app(LlmtuneApp)
 
     LEGEND: ClassVar[tuple[Number, ...]] = ()
     """Every number that this screen shows, for `?`."""
@@ -60,6 +81,16 @@ class LlmtuneScreen(Screen[None]):
 
     def show(self, snapshot: Any) -> None:
         """Draw what `refresh_from_store` returned (UI thread)."""
+
+    def redraw(self) -> None:
+        """Draw anew what was shown last, in another size."""
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self.later, self.redraw)
+
+    def is_kept(self, session_id: int) -> bool:
+        """Whether a living keeper holds the session. Any thread."""
+        return is_running(self.app.data_dir, "session", session_id)
 
     def commands(self) -> tuple[Command, ...]:
         """What the palette offers on this screen now. Keep text from outside out of the titles."""

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from textual import events, getters, on, work
+from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -13,7 +13,7 @@ from textual.widgets import Input, Static
 from engine.records import EngineError
 from engine.text import clean
 from store.errors import StoreError
-from tui.app import LlmtuneApp
+from tui.screens.base import Late
 from tui.server_form import Wish, read_wish, start_wish
 
 
@@ -27,10 +27,8 @@ class LineInput(Input):
         event.stop()
 
 
-class NewServer(ModalScreen[int | None]):
+class NewServer(ModalScreen[int | None], Late):
     """Asks for a model or a pasted `vllm serve` line and starts it; the result is the server's id, None if left."""
-
-    app = getters.app(LlmtuneApp)
 
     DEFAULT_CSS = """
     NewServer { align: center middle; }
@@ -84,10 +82,10 @@ class NewServer(ModalScreen[int | None]):
     def _start(self, wish: Wish) -> None:
         try:
             server_id = start_wish(self.app.data_dir, self.app.vllm, wish)
-        except (EngineError, StoreError) as error:
-            self.app.call_from_thread(self._failed, str(error))
+        except (EngineError, StoreError, OSError) as error:
+            self.later(self._failed, str(error))
         else:
-            self.app.call_from_thread(self.dismiss, server_id)
+            self.later(self.dismiss, server_id)
 
     def _failed(self, line: str) -> None:
         self._starting = False

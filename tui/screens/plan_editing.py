@@ -65,7 +65,7 @@ class PlanEditing(LlmtuneScreen):
         worker = get_current_worker()
         found = plan_preview.preview(form, base, basis)
         if not worker.is_cancelled:
-            self.app.call_from_thread(self._counted, found)
+            self.later(self._counted, found)
 
     def _counted(self, found: Preview) -> None:
         self._preview = found
@@ -102,9 +102,9 @@ class PlanEditing(LlmtuneScreen):
             session_id = create_session(self.app.data_dir, plan, toml, installation)
             start_keeper(self.app.data_dir, session_id, plan.server_env)
         except (EngineError, StoreError, OSError) as error:
-            self.app.call_from_thread(self._begun, session_id, f"it did not start: {error}")
+            self.later(self._begun, session_id, f"it did not start: {error}")
         else:
-            self.app.call_from_thread(self._begun, session_id, None)
+            self.later(self._begun, session_id, None)
 
     def _begun(self, session_id: int | None, mistake: str | None) -> None:
         """Show the session; also one whose keeper did not start, which `R` can start again."""

@@ -7,7 +7,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Static
 
-from engine.keeper.client import is_running
 from engine.text import clean
 from store.clock import utc_now
 from tui import chart, plot_view
@@ -57,20 +56,14 @@ class PlotScreen(LlmtuneScreen):
     def refresh_from_store(self, reader: "Reader") -> TuneView:
         """The session with its results as they stand."""
         session = reader.session(self._session_id)
-        return read_view(reader, session, self._alive, utc_now())
-
-    def _alive(self, session_id: int) -> bool:
-        return is_running(self.app.data_dir, "session", session_id)
+        return read_view(reader, session, self.is_kept, utc_now())
 
     def show(self, snapshot: TuneView) -> None:
         """Draw only what changed: a chart costs some milliseconds."""
         changed = self._view is None or self._view.result.results != snapshot.result.results
         self._view = snapshot
         if changed:
-            self._draw()
-
-    def on_resize(self) -> None:
-        self.call_after_refresh(self._draw)
+            self.redraw()
 
     def action_metric(self, step: int) -> None:
         """Another metric that was measured."""
@@ -86,25 +79,25 @@ class PlotScreen(LlmtuneScreen):
             if name in measured:
                 break
         self._metric = name
-        self._draw()
+        self.redraw()
 
     def action_parameter(self) -> None:
         """Another parameter on the x axis."""
         if self._view is not None:
             names = plot_view.parameters(self._view)
             self._parameter = names[(names.index(self._parameter) + 1) % len(names)]
-            self._draw()
+            self.redraw()
 
     def action_workload(self) -> None:
         """Another workload."""
         if self._view is not None and self._view.workloads:
             names = self._view.workloads
             self._workload = names[(names.index(self._workload) + 1) % len(names)]
-            self._draw()
+            self.redraw()
 
-    def _draw(self) -> None:
+    def redraw(self) -> None:
         view = self._view
-        if view is None or not self.is_mounted:
+        if view is None:
             return
         if self._workload not in view.workloads:
             self._workload = view.workloads[0] if view.workloads else ""

@@ -101,9 +101,6 @@ class ServersScreen(LlmtuneScreen):
     def on_mount(self) -> None:
         self.query_one(ServerTable).focus()
 
-    def on_resize(self) -> None:
-        self.call_after_refresh(self._draw_chosen)
-
     # feeding
 
     def refresh_from_store(self, reader: "Reader") -> ServersSnapshot:
@@ -121,11 +118,12 @@ class ServersScreen(LlmtuneScreen):
         self._snapshot = snapshot
         self.set_class(not snapshot.servers, "-empty")
         self.query_one(ServerTable).update_servers(snapshot.servers, self._now(), snapshot.chosen)
-        self._draw_chosen()
+        self.redraw()
         if snapshot.log is not None:
             self.query_one(LogView).follow(snapshot.log)
 
-    def _draw_chosen(self) -> None:
+    def redraw(self) -> None:
+        """All that is said of the chosen server."""
         server = self._server()
         if server is None:
             return
@@ -221,10 +219,10 @@ class ServersScreen(LlmtuneScreen):
         assert server.id is not None
         try:
             answer = call(self.app.data_dir, "server", server.id, command)
-        except EngineError as error:
-            self.app.call_from_thread(self.say, str(error), True)
+        except (EngineError, OSError) as error:
+            self.later(self.say, str(error), True)
         else:
-            self.app.call_from_thread(self.say, f"{server.name}: {answer.get('message', command)}")
+            self.later(self.say, f"{server.name}: {answer.get('message', command)}")
 
     def action_details(self) -> None:
         """All that is known of the chosen server."""

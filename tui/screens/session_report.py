@@ -2,33 +2,28 @@
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import DataTable, Static
 
-from engine.keeper.client import is_running
 from engine.text import clean
 from store.clock import utc_now
-from store.errors import StoreError
-from tui import session_files, tune_view
+from tui import tune_view
 from tui.metric_text import next_metric
 from tui.plan_form import value_text
-from tui.screens.base import LlmtuneScreen, Number
+from tui.screens.base import Number
+from tui.screens.exporting import ExportingScreen
 from tui.screens.plot import PlotScreen
 from tui.tune_source import read_view
 from tui.tune_view import TuneView
-from tui.widgets.choose import Choose
 from tui.widgets.copy import CopyPanel
 from tui.widgets.session_panel import SessionPanel
 
 if TYPE_CHECKING:
     from store.reader import Reader
-
-EXPORTS = {"c": "csv", "j": "json", "m": "md"}
-EXPORT_WORDS = {"c": "CSV: one line a candidate, workload and metric", "j": "JSON", "m": "Markdown"}
 
 
 def details(view: TuneView) -> str:
@@ -62,7 +57,7 @@ def _flat(found: dict[str, Any], before: str = "") -> list[tuple[str, str]]:
     return pairs
 
 
-class SessionReportScreen(LlmtuneScreen):
+class SessionReportScreen(ExportingScreen):
     """Opened from the list or from Tune; it goes on filling while the session runs."""
 
     LEGEND: ClassVar[tuple[Number, ...]] = (
@@ -101,10 +96,7 @@ class SessionReportScreen(LlmtuneScreen):
 
     def refresh_from_store(self, reader: "Reader") -> TuneView:
         """The session with its results as they stand."""
-        return read_view(reader, reader.session(self._session_id), self._alive, utc_now())
-
-    def _alive(self, session_id: int) -> bool:
-        return is_running(self.app.data_dir, "session", session_id)
+        return read_view(reader, reader.session(self._session_id), self.is_kept, utc_now())
 
     def show(self, snapshot: TuneView) -> None:
         """Tables above, the rest below."""
@@ -140,18 +132,4 @@ class SessionReportScreen(LlmtuneScreen):
 
     def action_export(self) -> None:
         """Ask for the format, and write the file."""
-
-        def chosen(key: str | None) -> None:
-            if key is not None:
-                self._export(EXPORTS[key])
-
-        self.app.push_screen(Choose(f"Export session {self._session_id} as", EXPORT_WORDS), chosen)
-
-    @work(thread=True, group="export", description="writes a report")
-    def _export(self, form: str) -> None:
-        try:
-            path = session_files.export(self.app.data_dir, self._session_id, form)
-        except (StoreError, OSError) as error:
-            self.app.call_from_thread(self.say, f"not exported: {error}", True)
-            return
-        self.app.call_from_thread(self.say, f"written: {path}")
+        self.ask_export(self._session_id)

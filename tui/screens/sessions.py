@@ -9,15 +9,14 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import DataTable, Input, Static
 
-from engine.keeper.client import is_running
 from store.errors import StoreError
 from tui import session_files
 from tui.palette import Command
-from tui.screens.base import LlmtuneScreen, Number
+from tui.screens.base import Number
+from tui.screens.exporting import ExportingScreen
 from tui.screens.plot import PlotScreen
-from tui.screens.session_report import EXPORT_WORDS, EXPORTS, SessionReportScreen
+from tui.screens.session_report import SessionReportScreen
 from tui.sessions_view import TITLES, SessionLine, SessionsSnapshot, SessionsSource, matching
-from tui.widgets.choose import Choose
 from tui.widgets.confirm import Confirm
 from tui.widgets.copy import CopyPanel
 
@@ -38,7 +37,7 @@ class SessionTable(DataTable[Text]):
     ]
 
 
-class SessionsScreen(LlmtuneScreen):
+class SessionsScreen(ExportingScreen):
     """A list; `enter` opens a session's report."""
 
     LEGEND: ClassVar[tuple[Number, ...]] = (
@@ -68,7 +67,7 @@ class SessionsScreen(LlmtuneScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self._source = SessionsSource(self._alive)
+        self._source = SessionsSource(self.is_kept)
         self._lines: tuple[SessionLine, ...] = ()
         self._shown: dict[int, SessionLine] = {}
         self._order: tuple[int, ...] = ()
@@ -85,9 +84,6 @@ class SessionsScreen(LlmtuneScreen):
         for at, (title, width) in enumerate(zip(TITLES, WIDTHS, strict=True)):
             table.add_column(_cell(at, title), key=title, width=width)
         table.focus()
-
-    def _alive(self, session_id: int) -> bool:
-        return is_running(self.app.data_dir, "session", session_id)
 
     # what is shown
 
@@ -194,31 +190,15 @@ class SessionsScreen(LlmtuneScreen):
 
     def action_export(self) -> None:
         """Ask for the format, and write the file."""
-        number = self._chosen
-        if number is None:
-            return
-
-        def chosen(key: str | None) -> None:
-            if key is not None:
-                self._export(number, EXPORTS[key])
-
-        self.app.push_screen(Choose(f"Export session {number} as", EXPORT_WORDS), chosen)
-
-    @work(thread=True, group="export", description="writes a report")
-    def _export(self, session_id: int, form: str) -> None:
-        try:
-            path = session_files.export(self.app.data_dir, session_id, form)
-        except (StoreError, OSError) as error:
-            self.app.call_from_thread(self.say, f"not exported: {error}", True)
-            return
-        self.app.call_from_thread(self.say, f"written: {path}")
+        if self._chosen is not None:
+            self.ask_export(self._chosen)
 
     def action_delete(self) -> None:
         """Delete the chosen session, after a question."""
         line = self._line
         if line is None:
             return
-        if line.state == "running" and self._alive(line.id):
+        if line.state == "running" and self.is_kept(line.id):
             self.say(f"session {line.id} is running: stop it first (3, then S)", error=True)
             return
         question = f'Delete session {line.id} "{line.name}" ({line.cells[4]} runs)? Its results are gone for good.'
@@ -234,10 +214,10 @@ class SessionsScreen(LlmtuneScreen):
         try:
             session_files.delete(self.app.data_dir, session_id)
         except StoreError as error:
-            self.app.call_from_thread(self.say, str(error), True)
+            self.later(self.say, str(error), True)
             return
-        self.app.call_from_thread(self.say, f"session {session_id} is deleted")
-        self.app.call_from_thread(self.app.ask)
+        self.later(self.say, f"session {session_id} is deleted")
+        self.later(self.app.ask)
 
 
 def _cells(line: SessionLine) -> list[Text]:

@@ -7,7 +7,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import ContentSwitcher, DataTable
 
-from engine.keeper.client import call, is_running
+from engine.keeper.client import call
 from engine.records import EngineError
 from store.clock import utc_now
 from store.errors import StoreError
@@ -80,7 +80,7 @@ class TuneScreen(PlanEditing):
 
     def __init__(self) -> None:
         super().__init__()
-        self._source = TuneSource(self._alive)
+        self._source = TuneSource(self.is_kept)
 
     def compose_body(self) -> ComposeResult:
         with ContentSwitcher(initial="live", id="switch"):
@@ -90,9 +90,6 @@ class TuneScreen(PlanEditing):
     def on_mount(self) -> None:
         self._chosen = self.app.open_session
         self.query_one("#switch").display = False
-
-    def _alive(self, session_id: int) -> bool:
-        return is_running(self.app.data_dir, "session", session_id)
 
     # what is shown
 
@@ -262,17 +259,17 @@ class TuneScreen(PlanEditing):
         try:
             call(self.app.data_dir, "session", self._chosen, command, **arguments)
         except (EngineError, OSError) as error:
-            self.app.call_from_thread(self.say, str(error), True)
+            self.later(self.say, str(error), True)
             return
-        self.app.call_from_thread(self.say, said)
-        self.app.call_from_thread(self.app.ask)
+        self.later(self.say, said)
+        self.later(self.app.ask)
 
     @work(thread=True, group="keeper", description="starts a keeper again")
     def _revive(self, session_id: int) -> None:
         try:
             start_keeper(self.app.data_dir, session_id)
         except (EngineError, StoreError, OSError) as error:
-            self.app.call_from_thread(self.say, str(error), True)
+            self.later(self.say, str(error), True)
             return
-        self.app.call_from_thread(self.say, f"session {session_id} goes on from its first run without a result")
-        self.app.call_from_thread(self.app.ask)
+        self.later(self.say, f"session {session_id} goes on from its first run without a result")
+        self.later(self.app.ask)
