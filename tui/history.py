@@ -29,7 +29,7 @@ class GpuRow:
     limit_w: float | None = None
     temp_c: float | None = None
     clock_mhz: float | None = None
-    throttled: tuple[str, ...] = ()
+    throttled: tuple[str, ...] | None = None  # () is not throttled, None cannot be read
     util: tuple[Point, ...] = ()
 
 
@@ -53,6 +53,11 @@ class Series:
     def answered_at(self) -> float | None:
         """When the server last answered, in unix seconds."""
         return next((at for at, value in reversed(self.running) if value is not None), None)
+
+    @property
+    def sampled_at(self) -> float | None:
+        """Unix seconds of the newest sample, whatever could be read then."""
+        return self.running[-1][0] if self.running else None
 
 
 NOTHING = Series()
@@ -212,7 +217,7 @@ def _gpu_row(gpu: dict[str, Any], samples: Sequence[SampleRecord]) -> GpuRow:
         limit_w=_finite(gpu.get("power_limit_w")),
         temp_c=_finite(gpu.get("temp_c")),
         clock_mhz=_finite(gpu.get("sm_clock_mhz")),
-        throttled=tuple(map(str, reasons)) if isinstance(reasons, list) else (),
+        throttled=tuple(map(str, reasons)) if isinstance(reasons, list) else None,
         util=tuple(gauge(samples, util)),
     )
 

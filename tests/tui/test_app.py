@@ -19,8 +19,9 @@ from tui.app import MODE_LABELS, LlmtuneApp, parting_words
 from tui.messages import GoingOn
 from tui.screens.base import LlmtuneScreen
 from tui.screens.help import HelpScreen
-from tui.screens.monitor import MonitorScreen
+from tui.screens.monitor import MonitorScreen, MonitorSnapshot
 from tui.screens.servers import ServersScreen
+from tui.widgets.monitor_panel import MonitorPanel
 from tui.widgets.status_line import StatusLine
 
 SIZES = ((80, 24), (140, 45))
@@ -194,3 +195,22 @@ async def test_servers_screen_is_first(app: LlmtuneApp, filled: Path) -> None:
     async with app.run_test() as pilot:
         await fed(pilot)
         assert isinstance(app.screen, ServersScreen)
+
+
+async def test_what_comes_after_a_screen_is_gone_is_dropped(app: LlmtuneApp, filled: Path) -> None:
+    async with app.run_test() as pilot:
+        await fed(pilot)
+        await pilot.press("2")
+        await fed(pilot)
+        screen = app.screen
+        assert isinstance(screen, MonitorScreen)
+        said: list[str] = []
+        screen.later(said.append, "while it stands")
+        await pilot.pause()
+        await screen.query_one(MonitorPanel).remove_children()  # as far as leaving had come in the flake
+        app.exit()
+        screen.later(screen.redraw)
+        screen.show(MonitorSnapshot())
+        screen.later(said.append, "too late")
+    screen.later(screen.redraw)
+    assert said == ["while it stands"]

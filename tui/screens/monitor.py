@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from store.clock import format_utc
+from engine.keeper.client import is_running
+from store.clock import format_utc, parse_utc
 from store.records import EventRecord, ServerRecord
 from tui.foreign import ForeignServer
 from tui.history import NOTHING, Series, read_series
 from tui.palette import Command
 from tui.screens.base import LlmtuneScreen, Number
-from tui.subject import Subject
+from tui.subject import Look, Subject
 from tui.widgets.monitor_panel import MonitorPanel
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ class MonitorSnapshot:
 
     servers: tuple[ServerRecord, ...] = ()
     server: ServerRecord | None = None
+    kept: bool = False  # whether that one's keeper lives
     series: Series = NOTHING
     events: tuple[EventRecord, ...] = ()
 
@@ -55,9 +57,12 @@ class MonitorScreen(LlmtuneScreen):
         Number("output", "tokens generated a second, mean of 5 s"),
         Number("prompt", "prompt tokens processed a second, cached ones too, mean of 5 s"),
         Number("requests", "requests finished a second; in all since the server began"),
-        Number("mem", "GPU memory in use by all processes, in GiB (2^30 bytes)"),
-        Number("util", "share of the last sampling period in which a kernel ran: 100 % is not full speed"),
-        Number("power", "now, and the enforced limit"),
+        Number("GPU n", "memory in use by all processes, in GiB (2^30 bytes); budget is gpu-memory-utilization"),
+        Number(
+            "its model",
+            "share of the last sampling period in which a kernel ran: 100 % is not full speed; power, of its limit",
+        ),
+        Number("clock", "of the streaming multiprocessors, and what holds it down"),
         Number("–", "cannot be read; never the same as 0"),
     )
 
@@ -65,6 +70,7 @@ class MonitorScreen(LlmtuneScreen):
         super().__init__()
         self._snapshot = MonitorSnapshot()
         self._shown: int | str | None = None  # the id of one of ours, or a URL; None: the first there is
+        self._followed: int | None = None  # a session one of whose launches was chosen while it ran
         self._foreign: ForeignServer | None = None
         self._window = 1
         self._frozen = False
@@ -75,10 +81,7 @@ class MonitorScreen(LlmtuneScreen):
     def on_mount(self) -> None:
         if self.app.urls:
             self._choose(self.app.urls[0])
-        self.set_interval(1.0, self._draw)
-
-    def on_resize(self) -> None:
-        self.call_after_refresh(self._draw, even_frozen=True)
+        self.set_interval(1.0, self._tick)
 
     # feeding
 
@@ -90,59 +93,67 @@ class MonitorScreen(LlmtuneScreen):
         server = self._pick(servers, shown, reader)
         if server is None or server.id is None:
             return MonitorSnapshot(servers)
-        since = format_utc(self.app.now().astimezone(UTC) - timedelta(seconds=WINDOWS_S[self._window] + 10))
+        end = parse_utc(server.stopped_at) if server.stopped_at else self.app.now().astimezone(UTC)
+        since = format_utc(end - timedelta(seconds=WINDOWS_S[self._window] + 10))
         return MonitorSnapshot(
             servers,
             server,
+            self._is_server_kept(server),
             read_series(reader.samples(server_id=server.id, since=since)),
             tuple(reader.events(server_id=server.id, limit=20)),
         )
 
-    @staticmethod
-    def _pick(servers: tuple[ServerRecord, ...], shown: int | None, reader: "Reader") -> ServerRecord | None:
-        """The chosen server, also after it stopped; but of a sweep, the launch that runs now."""
+    def _pick(self, servers: tuple[ServerRecord, ...], shown: int | None, reader: "Reader") -> ServerRecord | None:
+        """The chosen server, also after it stopped; but of a sweep that is followed, the launch that runs now."""
         if shown is None:
             ready = [server for server in servers if server.state == "ready"]
             return next(iter([*ready, *servers]), None)
         server = next((server for server in (*servers, *reader.servers()) if server.id == shown), None)
         if server is None:  # its session was deleted
             return next(iter(servers), None)
-        if server.session_id is not None and server.state in ("stopped", "failed"):
+        if server in servers:
+            self._followed = server.session_id
+        elif server.session_id is not None and server.session_id == self._followed:
             return next((other for other in servers if other.session_id == server.session_id), server)
         return server
 
+    def _is_server_kept(self, server: ServerRecord) -> bool:
+        if server.session_id is not None:
+            return self.is_kept(server.session_id)
+        return server.id is not None and is_running(self.app.data_dir, "server", server.id)
+
     def show(self, snapshot: MonitorSnapshot) -> None:
         self._snapshot = snapshot
-        self._draw()
+        self._tick()
 
-    def _draw(self, even_frozen: bool = False) -> None:
-        if self._frozen and not even_frozen:
-            return
-        panel = self.query_one_optional(MonitorPanel)
-        if panel is not None:  # a last sample may come while the screen is being taken down
-            panel.draw(self._subject())
+    def _tick(self) -> None:
+        """A second passed, or there is a new sample."""
+        if not self._frozen:
+            self.later(self.redraw)
+
+    def redraw(self) -> None:
+        """Draw what was read last, also while the screen is held."""
+        self.query_one(MonitorPanel).draw(self._subject())
 
     def _subject(self) -> Subject:
-        now = self.app.now().astimezone(UTC)
-        window = WINDOWS_S[self._window]
-        places = (*(server.id for server in self._snapshot.servers), *self.app.urls)
+        seen = self._snapshot
+        places = len(seen.servers) + len(self.app.urls)
+        look = Look(self.app.now().astimezone(UTC), WINDOWS_S[self._window], places, self._frozen)
         if self._foreign is not None:
-            return Subject.foreign(self._foreign, now, window, len(places), self._frozen)
-        return Subject.ours(
-            self._snapshot.server, self._snapshot.series, self._snapshot.events, now, window, len(places), self._frozen
-        )
+            return Subject.foreign(self._foreign, look)
+        return Subject.ours(seen.server, seen.series, seen.events, seen.kept, look)
 
     # choosing
 
     def _choose(self, shown: int | str) -> None:
         if shown == self._shown:
             return
-        self._shown = shown
+        self._shown, self._followed = shown, None
         self.workers.cancel_group(self, "foreign")
         self._foreign = None
         if isinstance(shown, str):
             self._foreign = ForeignServer(shown)
-            self.run_worker(self._foreign.run(self._draw), group="foreign", description=f"samples {shown}")
+            self.run_worker(self._foreign.run(self._tick), group="foreign", description=f"samples {shown}")
         self.refresh_bindings()
         self.app.ask()
 
@@ -161,7 +172,7 @@ class MonitorScreen(LlmtuneScreen):
         at = self._shown if self._shown is not None else (present.id if present is not None else None)
         self._choose(places[(places.index(at) + 1) % len(places)] if at in places else places[0])
         self._frozen = False
-        self._draw()
+        self.redraw()
 
     # other keys
 
@@ -172,18 +183,18 @@ class MonitorScreen(LlmtuneScreen):
         """The next length of the histories."""
         self._window = (self._window + 1) % len(WINDOWS_S)
         self.app.ask()
-        self._draw(even_frozen=True)
+        self.redraw()
 
     def action_freeze(self) -> None:
         """Hold the screen, or let it go on."""
         self._frozen = not self._frozen
-        self._draw(even_frozen=True)
+        self.redraw()
 
     def action_interval(self, step: int) -> None:
         """Sample a foreign server less or more often."""
         if self._foreign is not None:
             self._foreign.change_interval(step)
-            self._draw()
+            self.redraw()
 
     def action_copy(self) -> None:
         """The address of the server that is shown."""

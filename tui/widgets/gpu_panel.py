@@ -11,7 +11,7 @@ from tui.history import GpuRow, slots
 from tui.widgets.gauge import LABEL_W, NOTE_W, VALUE_W
 from tui.widgets.spark import bar, blocks
 
-ROOMY = 2  # up to so many GPUs take two lines each, more one
+ROOMY = 2  # up to so many GPUs take three lines each, more one
 
 
 class GpuPanel(Static):
@@ -24,25 +24,26 @@ class GpuPanel(Static):
     def __init__(self) -> None:
         super().__init__(markup=False)
 
-    def draw(self, gpus: Sequence[GpuRow], now: float, window_s: float, note: str | None) -> None:
-        """Show the GPUs; `note` is said where there are none."""
+    def draw(
+        self, gpus: Sequence[GpuRow], end: float, window_s: float, utilization: float | None, note: str | None
+    ) -> None:
+        """Show the GPUs, with histories up to `end`, and vLLM's share of them; `note` is said where there is none."""
         if not gpus:
             said = clean(note, 200) if note else "no GPU reading"
             self.update(Content.assemble((f"{'GPU':<{LABEL_W}}", "$text-muted"), said))
             return
         lines: list[Content] = []
         for gpu in gpus:
-            lines += self._two_lines(gpu, now, window_s) if len(gpus) <= ROOMY else [self._one_line(gpu)]
-            if gpu.throttled:
-                lines.append(
-                    Content.assemble(("          ⚠ throttled: ", "bold $warning"), clean(", ".join(gpu.throttled), 60))
-                )
+            roomy = len(gpus) <= ROOMY
+            lines += self._lines(gpu, end, window_s, utilization) if roomy else [self._one_line(gpu)]
+            if roomy or gpu.throttled:
+                lines.append(_clock(gpu))
         self.update(Content("\n").join(lines))
 
-    def _two_lines(self, gpu: GpuRow, now: float, window_s: float) -> list[Content]:
+    def _lines(self, gpu: GpuRow, end: float, window_s: float, utilization: float | None) -> list[Content]:
         room = max(8, self.size.width - LABEL_W - VALUE_W - NOTE_W - 4)
         label, model = _names(gpu)
-        history = blocks(slots(gpu.util, now, window_s, room), top=100.0)[0]
+        history = blocks(slots(gpu.util, end, window_s, room), top=100.0)[0]
         memory = Content.assemble(
             (f"{label:<{LABEL_W}}", "$text-muted"),
             (fixed(gpu.used_gib, VALUE_W, 1, " GiB"), "bold"),
@@ -51,7 +52,7 @@ class GpuPanel(Static):
             "  ",
             _spaced(
                 f"of {number(gpu.total_gib, 1, ' GiB')}" if gpu.total_gib is not None else "in use",
-                number(gpu.temp_c, 0, " °C") if gpu.temp_c is not None else "",
+                f"budget {utilization:g}" if utilization is not None else "",
             ),
         )
         work = Content.assemble(
@@ -60,7 +61,7 @@ class GpuPanel(Static):
             "  ",
             (history.rjust(room), "$primary"),
             "  ",
-            _spaced(_power(gpu), number(gpu.clock_mhz, 0, " MHz") if gpu.clock_mhz is not None else ""),
+            _spaced(_power(gpu), number(gpu.temp_c, 0, " °C") if gpu.temp_c is not None else ""),
         )
         return [memory, work]
 
@@ -81,6 +82,18 @@ def _names(gpu: GpuRow) -> tuple[str, str]:
     """`GPU 0` and the model without its maker, each in the room of a label."""
     model = clean(gpu.model, 60).removeprefix("NVIDIA ").removeprefix("GeForce ")
     return f"GPU {gpu.index}".strip(), Content(model).truncate(LABEL_W - 1, ellipsis=True).plain
+
+
+def _clock(gpu: GpuRow) -> Content:
+    """The clock, and what holds it down."""
+    said: tuple[str, str] = ("", "")
+    if gpu.throttled:
+        said = (f"⚠ throttled: {clean(', '.join(gpu.throttled), 60)}", "bold $warning")
+    elif gpu.throttled is not None:
+        said = ("not throttled", "")
+    return Content.assemble(
+        (f"{'clock':<{LABEL_W}}", "$text-muted"), (fixed(gpu.clock_mhz, VALUE_W, 0, " MHz"), "bold"), "  ", said
+    )
 
 
 def _power(gpu: GpuRow) -> str:
