@@ -3,12 +3,11 @@ when it is called: `llmtune --help` must not pay for libraries it does not use."
 
 import argparse
 import importlib
-import os
 import sys
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NoReturn, Protocol
 
-from tui.output import UsageError, complain
+from tui.output import OutputLost, UsageError, complain, drop_output, say
 
 DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
@@ -18,13 +17,24 @@ class Command(Protocol):
         """Carry the command out; the exit status."""
 
 
+class _Parser(argparse.ArgumentParser):
+    """Tells a mistake in one line, as all errors here are, in place of argparse's usage above it."""
+
+    def error(self, message: str) -> NoReturn:
+        complain(f"{message}: see `{self.prog} --help`")
+        self.exit(USAGE)
+
+
 class _Version(argparse.Action):
     """`--version`, reading the metadata only when it is asked for."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from importlib.metadata import version
+        from importlib.metadata import PackageNotFoundError, version
 
-        print(f"llmtune {version('llmtune-vllm')}")
+        try:
+            say(f"llmtune {version('llmtune-vllm')}")
+        except PackageNotFoundError:
+            say("llmtune, run from its source without having been installed")
         parser.exit()
 
 
@@ -51,7 +61,7 @@ def build_parser() -> argparse.ArgumentParser:
     """The whole command line. `module` in the namespace names the module of `tui.commands` that runs it."""
     shared, vllm = _shared(), _vllm()
     as_json = _option("--json", action="store_true", help="print JSON")
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="llmtune",
         allow_abbrev=False,
         description="Start vLLM servers, watch them, and measure which settings help. Without a command: the screens.",
@@ -143,10 +153,12 @@ def _add_server(
 
 
 def _seconds(text: str) -> float:
-    value = float(text)
-    if not 0.1 <= value <= 86_400:
-        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds from 0.1 to 86400")
-    return value
+    try:
+        if 0.1 <= (value := float(text)) <= 86_400:
+            return value
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError(f"{text} is not a number of seconds from 0.1 to 86400")
 
 
 def split_rest(argv: Sequence[str]) -> tuple[list[str], list[str] | None]:
@@ -163,38 +175,44 @@ def _told_errors() -> tuple[type[Exception], ...]:
     from store.errors import StoreError
     from tuning.records import PlanError
 
-    return (UsageError, PlanError, EngineError, StoreError)
+    return (UsageError, OutputLost, PlanError, EngineError, StoreError)
 
 
 def _status(error: Exception) -> int:
+    from engine.records import VllmNotFound, VllmTooOld
     from store.errors import NotFound
     from tuning.records import PlanError
 
-    return USAGE if isinstance(error, (UsageError, PlanError, NotFound)) else FAILED
+    return USAGE if isinstance(error, (UsageError, PlanError, NotFound, VllmNotFound, VllmTooOld)) else FAILED
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; the exit status: 0 done, 1 tried and failed, 2 wrong arguments or file, 130 interrupted."""
-    own, rest = split_rest(sys.argv[1:] if argv is None else argv)
+    try:
+        args = _understood(sys.argv[1:] if argv is None else argv)
+        command: Command = importlib.import_module(f"tui.commands.{args.module}")
+        return command.run(args)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:  # whoever read us has gone (`| head`)
+        drop_output()
+        return DONE
+    except _told_errors() as error:
+        if isinstance(error, OutputLost):
+            drop_output()
+        complain(str(error))
+        return _status(error)
+
+
+def _understood(argv: Sequence[str]) -> argparse.Namespace:
+    """The command line's namespace, with what follows `--` as `rest`. Ends the program with 2 where it is wrong."""
+    own, rest = split_rest(argv)
     parser = build_parser()
     args = parser.parse_args(own)
     args.rest = rest
     if rest is not None and (args.module, getattr(args, "action", None)) != ("server", "start"):
         parser.error("only `server start` takes arguments after --")
-    try:
-        command: Command = importlib.import_module(f"tui.commands.{args.module}")
-        status = command.run(args)
-        sys.stdout.flush()
-        return status
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read us has gone (`| head`). What is still buffered must not raise again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return DONE
-    except _told_errors() as error:
-        complain(str(error))
-        return _status(error)
+    return args
 
 
 if __name__ == "__main__":

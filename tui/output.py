@@ -1,6 +1,7 @@
 """What the commands print: plain lines, aligned columns, one JSON object a call. No cursor tricks, no colour."""
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -12,9 +13,23 @@ class UsageError(Exception):
     """Arguments or a file that cannot be used; one line that says what to do. Ends with exit status 2."""
 
 
+class OutputLost(Exception):
+    """Standard output takes nothing any more, and not because its reader has left; one line."""
+
+
 def say(line: str = "") -> None:
-    """One line to standard output, at once: a person or a pipe follows it."""
-    print(line, flush=True)
+    """One line to standard output, at once: a person or a pipe follows it. Raises BrokenPipeError, OutputLost."""
+    try:
+        print(line, flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputLost(f"standard output cannot be written ({error.strerror}): send it somewhere else") from None
+
+
+def drop_output() -> None:
+    """Let what is still buffered for standard output go nowhere: written at exit, it would raise again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def complain(line: str) -> None:

@@ -94,8 +94,11 @@ def read_grid(top: Section) -> tuple[dict[str, tuple[Any, ...]], tuple[dict[str,
     if "candidates" in section.data and len(section.data) > 1:
         section.wrong("candidates", "stands in place of the other lines of [grid]; keep one or the other")
     elif not section.data:
-        place = "[grid] is empty:" if "grid" in top.data else "there is no [grid]:"
-        top.wrong(None, f"{place} name at least one flag with values, as max-num-seqs = [64, 256]")
+        to_do = "name at least one flag with values, as max-num-seqs = [64, 256]"
+        if "grid" in top.data:
+            section.wrong(None, f"is empty: {to_do}")
+        else:
+            top.wrong(None, f"there is no [grid]: {to_do}")
     return grid, explicit
 
 

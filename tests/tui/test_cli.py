@@ -1,6 +1,7 @@
 """The command line as a whole: what it accepts, and what becomes of errors and signals."""
 
 import argparse
+import importlib.metadata
 import json
 import os
 import subprocess
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.records import EngineError
+from engine.records import EngineError, VllmTooOld
 from store.errors import NotFound, StoreFull
 from tui.cli import build_parser, main, split_rest
 from tuning.records import PlanError
@@ -67,7 +68,9 @@ def test_wrong_arguments_end_with_2(line: str, capsys: pytest.CaptureFixture[str
     with pytest.raises(SystemExit) as ended:
         main(line.split())
     assert ended.value.code == 2
-    assert "llmtune" in capsys.readouterr().err
+    (told,) = capsys.readouterr().err.splitlines()
+    assert told.startswith("llmtune: ")
+    assert "--help`" in told
 
 
 @pytest.mark.parametrize("command", ["doctor", "compare", "import", "fit", "inspect", "pull", "smoke", "chat", "lora"])
@@ -83,6 +86,7 @@ def test_commands_that_do_not_exist_yet_are_not_promised(command: str) -> None:
         (EngineError("no vLLM here"), 1),
         (StoreFull("no space is left"), 1),
         (NotFound("no such session"), 2),
+        (VllmTooOld("vLLM 0.9 is too old"), 2),
         (PlanError("plan.toml:1: a\nplan.toml:2: b"), 2),
         (KeyboardInterrupt(), 130),
     ],
@@ -118,6 +122,29 @@ def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:
     done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, cwd=ROOT, check=False)
     os.close(writing)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("line", [["--version"], ["sessions"]])
+def test_an_output_that_takes_nothing_is_told(line: list[str], tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tui.cli", "--data-dir", str(tmp_path), *line]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 1
+    (told,) = done.stderr.splitlines()
+    assert "standard output cannot be written (No space left on device)" in told
+
+
+def test_the_version_of_a_source_that_was_never_installed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unknown(name: str) -> str:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", unknown)
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert "without having been installed" in capsys.readouterr().out
 
 
 def test_version_and_screens_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:

@@ -56,7 +56,9 @@ def test_a_port_is_found_where_none_is_given() -> None:
     assert spec_of(["org/model"]).host == "127.0.0.1"
 
 
-@pytest.mark.parametrize("rest", [None, [], ["--max-model-len", "4096"], ["org/model", "--port", "many"]])
+@pytest.mark.parametrize(
+    "rest", [None, [], ["--max-model-len", "4096"], ["org/model", "--port", "many"], ["org/model", "--port", "0"]]
+)
 def test_a_line_that_cannot_be_served(rest: list[str] | None) -> None:
     with pytest.raises(UsageError):
         spec_of(rest)

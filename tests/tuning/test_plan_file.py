@@ -161,7 +161,7 @@ def test_every_mistake_is_reported_with_its_line(folder: Path) -> None:
         (small('"org/model"', "3"), 1, "model: must be a text in quotes, not 3"),
         (small('model = "org/model"\n', ""), 1, "names no model"),
         (small("[grid]\nmax-num-seqs = [64]\n", ""), 1, "there is no [grid]: name at least one flag"),
-        (small("max-num-seqs = [64]\n", ""), 1, "[grid] is empty: name at least one flag"),
+        (small("max-num-seqs = [64]\n", ""), 2, "[grid] is empty: name at least one flag"),
         (small("[64]", "[]"), 3, "[grid] max-num-seqs: has no values; give it at least one, or delete the line"),
         (small("[64]", "64"), 3, "must be a list of values, as max-num-seqs = [64]"),
         (small("[64]", "[64, 0]"), 3, "[grid] max-num-seqs: must be a whole number of at least 1, not 0"),

@@ -31,7 +31,7 @@ def read_log(name: str) -> str:
     try:
         data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except OSError as error:
-        raise UsageError(f"{name} cannot be read: {error.strerror}") from None
+        raise UsageError(f"{name} cannot be read ({error.strerror}): give a server's log, or - for stdin") from None
     return data.decode("utf-8", errors="replace")
 
 
@@ -49,6 +49,8 @@ def explanation_lines(payload: dict[str, Any]) -> list[str]:
     """An explanation for a person: outcome, cause and remedy first, then the facts, then the lines they came from."""
     version = payload.get("vllm_version")
     lines = [f"{payload['outcome']}{f', vLLM {clean(str(version), 40)}' if version else ''}"]
+    if payload["outcome"] == "unknown":
+        lines[0] += ": no line of it is a vLLM server's; give the whole log of one"
     if payload.get("cause"):
         lines.append(f"{payload['class']}: {clean(str(payload['cause']), 500)}")
     if payload.get("remedy"):

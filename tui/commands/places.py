@@ -15,12 +15,19 @@ if TYPE_CHECKING:
     from store.reader import Reader
 
 
-def data_place(args: argparse.Namespace, *, warn: bool = False) -> Path:
-    """The data directory. `warn`, where something new is to be kept there: say on standard error what it may lose."""
+def data_place(args: argparse.Namespace) -> Path:
+    """The data directory."""
+    return data_dir(args.data_dir, os.environ).path
+
+
+@contextmanager
+def keeping(args: argparse.Namespace) -> Iterator[Path]:
+    """The data directory, where something new is kept in the block; afterwards, what the place may lose is told on
+    standard error. Not if nothing was kept: an error has its one line for itself."""
     place = data_dir(args.data_dir, os.environ)
-    if warn and place.warning:
+    yield place.path
+    if place.warning:
         complain(place.warning)
-    return place.path
 
 
 @contextmanager
@@ -28,7 +35,7 @@ def reading(place: Path) -> Iterator["Reader"]:
     """The database, to read. Raises NotFound where nothing has been recorded yet."""
     from store.database import open_reader
 
-    if not (database_file(place)).exists():
+    if not database_file(place).exists():
         raise NotFound(f"nothing has been recorded in {place} yet: start a sweep, or give another --data-dir")
     with open_reader(database_file(place)) as reader:
         yield reader

@@ -13,7 +13,7 @@ from engine.ports import free_port
 from engine.records import EngineError, ServerSpec
 from store.errors import NotFound
 from store.records import ServerRecord
-from tui.commands.places import data_place, reading
+from tui.commands.places import data_place, keeping, reading
 from tui.commands.server_text import follow_log, follow_start, follow_stop, last_lines, server_json, server_rows
 from tui.output import UsageError, columns, say, say_json
 
@@ -66,6 +66,8 @@ def spec_of(rest: list[str] | None) -> ServerSpec:
         check_model(model)
         host = str(flags.pop("host", HOST))
         port = flags.pop("port", None)
+        if port is not None and not (str(port).isdecimal() and 1 <= int(port) <= 65535):
+            raise UsageError(f"--port {port} is no port: give a number from 1 to 65535")
         # Several names stay a flag; a single one is a field of its own.
         served = None if isinstance(flags.get("served-model-name"), list) else flags.pop("served-model-name", None)
         return ServerSpec(
@@ -75,7 +77,7 @@ def spec_of(rest: list[str] | None) -> ServerSpec:
             flags=flags,
             served_name=None if served is None else str(served),
         )
-    except (EngineError, ValueError) as error:
+    except EngineError as error:
         raise UsageError(str(error)) from error
 
 
@@ -83,13 +85,15 @@ def start(args: argparse.Namespace) -> int:
     from engine.hand_servers import start_server
 
     spec = spec_of(args.rest)
-    place = data_place(args, warn=True)
     name = args.name or Path(served_name(spec)).name
-    if any(server.name == name for server in by_hand(place, active=True)):
-        raise UsageError(f"a server called {name} is there already: give another NAME, or `llmtune server stop {name}`")
     installation = find_vllm(args.vllm, os.environ)
     serve_argv(installation, spec)  # what no command line can hold is told here, not in the keeper's log
-    server_id = start_server(place, installation, spec, name)
+    with keeping(args) as place:
+        if any(server.name == name for server in by_hand(place, active=True)):
+            raise UsageError(
+                f"a server called {name} is there already: give another NAME, or `llmtune server stop {name}`"
+            )
+        server_id = start_server(place, installation, spec, name)
     if not args.json:
         say(f"server {server_id} “{name}” on http://{spec.host}:{spec.port}, vLLM {installation.version}")
     status = 0 if args.no_wait else follow_start(place, server_id, quiet=args.json)

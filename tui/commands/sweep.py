@@ -9,7 +9,7 @@ from engine.keeper.client import is_running
 from engine.model import check_model
 from engine.records import EngineError
 from tui.commands.follow import finish, follow
-from tui.commands.places import data_place, reading
+from tui.commands.places import keeping, reading
 from tui.commands.screens import have_terminal, open_screens
 from tui.output import UsageError, say
 from tuning.plan_file import read_plan
@@ -22,7 +22,7 @@ def read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+        raise UsageError(f"{path} cannot be read ({error.strerror}): give the plan's TOML file") from None
     except UnicodeDecodeError:
         raise UsageError(f"{path} is not a text file: give the plan's TOML file") from None
 
@@ -30,16 +30,17 @@ def read_text(path: Path) -> str:
 def begin(args: argparse.Namespace, plan: Plan, plan_text: str) -> tuple[Path, int]:
     """Create the session and start its keeper; the data directory and the session's id.
 
-    Raises UsageError, before anything is written, where the model or vLLM is not what the plan says."""
+    Raises UsageError, VllmNotFound or VllmTooOld, before anything is written, where the model or vLLM is not what the
+    plan says."""
     try:
         check_model(plan.model)
-        installation = find_vllm(args.vllm or plan.vllm, os.environ)
     except EngineError as error:
         raise UsageError(str(error)) from error
-    place = data_place(args, warn=True)
-    session_id = create_session(place, plan, plan_text, installation)
-    # The plan's secrets are kept nowhere, so the keeper gets them now.
-    start_keeper(place, session_id, plan.server_env)
+    installation = find_vllm(args.vllm or plan.vllm, os.environ)
+    with keeping(args) as place:
+        session_id = create_session(place, plan, plan_text, installation)
+        # The plan's secrets are kept nowhere, so the keeper gets them now.
+        start_keeper(place, session_id, plan.server_env)
     return place, session_id
 
 
