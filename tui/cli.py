@@ -38,26 +38,26 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def _shared() -> argparse.ArgumentParser:
+def _shared() -> _Parser:
     """Options that may stand before or after the command. SUPPRESS keeps the later place from undoing the earlier."""
-    shared = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    shared = _Parser(add_help=False, argument_default=argparse.SUPPRESS)
     shared.add_argument("--data-dir", metavar="DIR", help="where sessions are kept (environment LLMTUNE_DATA_DIR)")
     shared.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")
     return shared
 
 
-def _option(*names: str, **keywords: object) -> argparse.ArgumentParser:
-    parent = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+def _option(*names: str, **keywords: object) -> _Parser:
+    parent = _Parser(add_help=False, argument_default=argparse.SUPPRESS)
     parent.add_argument(*names, **keywords)  # type: ignore[arg-type]
     return parent
 
 
-def _vllm() -> argparse.ArgumentParser:
+def _vllm() -> _Parser:
     text = "vLLM's command, Python or environment (environment LLMTUNE_VLLM)"
     return _option("--vllm", metavar="PATH", help=text)
 
 
-def build_parser() -> argparse.ArgumentParser:
+def build_parser() -> _Parser:
     """The whole command line. `module` in the namespace names the module of `tui.commands` that runs it."""
     shared, vllm = _shared(), _vllm()
     as_json = _option("--json", action="store_true", help="print JSON")
@@ -72,7 +72,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.set_defaults(module="screens", data_dir=None, vllm=None, json=False, no_mouse=False)
     commands = parser.add_subparsers(metavar="COMMAND", title="commands")
 
-    def add(name: str, module: str, text: str, *extra: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    def add(name: str, module: str, text: str, *extra: _Parser) -> _Parser:
         child = commands.add_parser(name, help=text, description=text, parents=[shared, *extra], allow_abbrev=False)
         child.set_defaults(module=module, command=name)
         return child
@@ -120,15 +120,15 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_session(command: argparse.ArgumentParser) -> None:
+def _add_session(command: _Parser) -> None:
     command.add_argument("session", metavar="SESSION", help="its number, its name, or `last`")
 
 
 def _add_server(
-    server: argparse.ArgumentParser,
-    shared: argparse.ArgumentParser,
-    vllm: argparse.ArgumentParser,
-    as_json: argparse.ArgumentParser,
+    server: _Parser,
+    shared: _Parser,
+    vllm: _Parser,
+    as_json: _Parser,
 ) -> None:
     actions = server.add_subparsers(metavar="ACTION", dest="action", required=True, title="actions")
     start = actions.add_parser(

@@ -1,16 +1,19 @@
 """Exporting and deleting sessions. Blocking: the screens do it in worker threads."""
 
-from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from engine.keeper.client import is_running
 from store.clock import utc_now
 from store.database import open_reader, open_writer
 from store.errors import StoreError
 from store.location import database_file
-from store.records import LaunchRecord, RunRecord, SessionRecord
+from store.records import SessionRecord
 from tuning.report import markdown, to_csv, to_json
 from tuning.results import session_result
+
+if TYPE_CHECKING:
+    from store.reader import Reader
 
 
 def export(data_dir: Path, session_id: int, form: str) -> Path:
@@ -19,9 +22,7 @@ def export(data_dir: Path, session_id: int, form: str) -> Path:
     An earlier export of the session in this format is replaced. Raises StoreError, OSError.
     """
     with open_reader(database_file(data_dir)) as reader:
-        session, launches = reader.session(session_id), reader.launches(session_id)
-        runs = reader.runs(session_id, with_raw=form == "json")
-    text = _text(form, session, launches, runs)
+        text = report_text(reader, reader.session(session_id), form)
     folder = data_dir / "exports"
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / f"session-{session_id}.{form}"
@@ -37,7 +38,10 @@ def delete(data_dir: Path, session_id: int) -> None:
         writer.delete_session(session_id)
 
 
-def _text(form: str, session: SessionRecord, launches: Sequence[LaunchRecord], runs: Sequence[RunRecord]) -> str:
+def report_text(reader: "Reader", session: SessionRecord, form: str) -> str:
+    """The session's report as it stands, in `form` (csv, json, md)."""
+    assert session.id is not None
+    launches, runs = reader.launches(session.id), reader.runs(session.id, with_raw=form == "json")
     if form == "csv":
         return to_csv(session, runs)
     result = session_result(session, launches, runs, utc_now())

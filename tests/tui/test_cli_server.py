@@ -11,7 +11,7 @@ from engine.records import Installation
 from store.database import open_writer
 from store.records import ServerRecord
 from tui.cli import main
-from tui.commands import server_text
+from tui.commands import keeper_watch, server_text
 from tui.commands.server import choose, spec_of
 from tui.commands.server_text import follow_log, follow_start, last_lines
 from tui.output import UsageError
@@ -100,7 +100,7 @@ def test_a_start_is_told_until_it_failed(
     place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (number,) = write(place, server(state="starting", facts={"stage": "kv_cache"}))
-    monkeypatch.setattr(server_text, "is_running", lambda *_: True)
+    monkeypatch.setattr(keeper_watch, "is_running", lambda *_: True)
 
     def dies(_: float) -> None:
         with open_writer(place / "llmtune.db") as writer:

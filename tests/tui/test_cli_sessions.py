@@ -11,7 +11,7 @@ from store.database import open_writer
 from store.records import EventRecord, SessionRecord
 from tests.tui.recorded import AT, record
 from tui.cli import main
-from tui.commands import follow as follow_module
+from tui.commands import keeper_watch
 from tui.commands.follow import follow
 
 
@@ -81,7 +81,7 @@ def test_following_ends_with_the_session(
     place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     session_id = record(place, state="running")
-    monkeypatch.setattr(follow_module, "is_running", lambda *_: True)
+    monkeypatch.setattr(keeper_watch, "is_running", lambda *_: True)
 
     def keeper_fails(_: float) -> None:
         with open_writer(place / "llmtune.db") as writer:
@@ -99,7 +99,7 @@ def test_interrupting_leaves_the_session_going_and_says_so(
     place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     session_id = record(place, state="running")
-    monkeypatch.setattr(follow_module, "is_running", lambda *_: True)
+    monkeypatch.setattr(keeper_watch, "is_running", lambda *_: True)
 
     def interrupt(_: float) -> None:
         raise KeyboardInterrupt

@@ -6,12 +6,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.keeper.client import is_running
 from engine.text import clean
-from store.clock import parse_utc
 from store.records import EventRecord, RunRecord, SessionRecord
+from tui.commands.keeper_watch import KeeperWatch
 from tui.commands.places import reading
 from tui.commands.result_table import result_lines, result_of
+from tui.format import local_clock
 from tui.metric_text import metric_name, metric_value
 from tui.output import complain, say, say_json
 
@@ -20,15 +20,8 @@ if TYPE_CHECKING:
 
 LOOK_EVERY_S = 0.5
 EVENTS_AT_ONCE = 1000
-# A keeper needs a moment to take its lock after it was started.
-KEEPER_GRACE_S = 10.0
 ENDED = ("done", "stopped", "failed")
 HEADLINE = ("total_tok_per_s", "mean_ttft_ms", "p99_ttft_ms", "mean_itl_ms")
-
-
-def clock_time(at: str) -> str:
-    """The local time of day of a UTC timestamp."""
-    return parse_utc(at).astimezone().strftime("%H:%M:%S")
 
 
 def run_line(run: RunRecord, labels: dict[int, str]) -> str:
@@ -83,11 +76,11 @@ def tell(item: EventRecord | RunRecord, labels: dict[int, str], as_json: bool) -
             say_json({"type": "event", "at": item.at, "level": item.level, "text": item.text}, compact=True)
         else:
             mark = "" if item.level == "info" else f"{item.level}: "
-            say(f"{clock_time(item.at)}  {mark}{clean(item.text, 500)}")
+            say(f"{local_clock(item.at)}  {mark}{clean(item.text, 500)}")
     elif as_json:
         say_json(run_json(item), compact=True)
     elif item.state not in ("rejected", "failed"):  # of those the keeper's own event tells more
-        say(f"{clock_time(item.finished_at) if item.finished_at else '        '}  {run_line(item, labels)}")
+        say(f"{local_clock(item.finished_at):8}  {run_line(item, labels)}")
 
 
 def follow(
@@ -101,7 +94,7 @@ def follow(
     """Tell a session's progress until it ends, then its results. Exit status: 0 done or stopped, 1 failed or left
     without a keeper, 130 on Ctrl-C, which leaves the session going."""
     progress = Progress()
-    kept_at = monotonic()
+    keeper = KeeperWatch(place, "session", session_id, monotonic)
     with reading(place) as reader:
         try:
             while True:
@@ -116,10 +109,7 @@ def follow(
                     tell(item, labels, as_json)
                 if session.state in ENDED:
                     return finish(reader, session, as_json)
-                now = monotonic()
-                if is_running(place, "session", session_id):
-                    kept_at = now
-                elif now - kept_at > KEEPER_GRACE_S:
+                if keeper.gone():
                     complain(
                         f"nothing works on session {session_id} now: `llmtune resume {session_id}` goes on with it"
                     )

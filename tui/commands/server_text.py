@@ -6,16 +6,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from engine.keeper.client import is_running
 from engine.text import clean
-from store.clock import parse_utc
 from store.records import ServerRecord
+from tui.commands.keeper_watch import KeeperWatch
 from tui.commands.places import reading
+from tui.format import local_minute
 from tui.metric_text import duration, number
 from tui.output import UsageError, complain, say
 
 LOOK_EVERY_S = 0.3
-KEEPER_GRACE_S = 10.0
 TAIL_CHUNK = 256 * 1024
 ENDED = ("stopped", "failed")
 STAGE_WORDS = {
@@ -47,7 +46,7 @@ def server_rows(servers: Iterable[ServerRecord], kept: Mapping[int | None, bool]
             server.state if kept[server.id] or server.state in ENDED else f"{server.state}, no keeper",
             f"http://{server.host}:{server.port}",
             clean(Path(server.model).name, 40),
-            parse_utc(server.started_at).astimezone().strftime("%Y-%m-%d %H:%M") if server.started_at else "",
+            local_minute(server.started_at),
             "hand" if server.session_id is None else f"session {server.session_id}",
         ]
         for server in servers
@@ -60,7 +59,8 @@ def follow_start(place: Path, server_id: int, *, quiet: bool, since: str | None 
     `since` is the `started_at` of the life before, where the server is being restarted.
     """
     told: str | None = None
-    begun = kept_at = time.monotonic()
+    begun = time.monotonic()
+    keeper = KeeperWatch(place, "server", server_id)
     try:
         while True:
             with reading(place) as reader:
@@ -79,9 +79,7 @@ def follow_start(place: Path, server_id: int, *, quiet: bool, since: str | None 
             if stage and stage != told and not quiet:
                 told = stage
                 say(f"{duration(time.monotonic() - begun):>8}  {STAGE_WORDS.get(stage, clean(stage, 80))}")
-            if is_running(place, "server", server_id):
-                kept_at = time.monotonic()
-            elif time.monotonic() - kept_at > KEEPER_GRACE_S:
+            if keeper.gone():
                 complain(f"the keeper of server {server_id} is gone: `llmtune server logs {server_id}` shows its log")
                 return 1
             time.sleep(LOOK_EVERY_S)
@@ -94,15 +92,13 @@ def follow_start(place: Path, server_id: int, *, quiet: bool, since: str | None 
 
 def follow_stop(place: Path, server_id: int) -> int:
     """Until the server has stopped (0) or its keeper is gone without that (1)."""
-    kept_at = time.monotonic()
+    keeper = KeeperWatch(place, "server", server_id)
     while True:
         with reading(place) as reader:
             server = reader.server(server_id)
         if server.state in ENDED:
             return 0
-        if is_running(place, "server", server_id):
-            kept_at = time.monotonic()
-        elif time.monotonic() - kept_at > KEEPER_GRACE_S:
+        if keeper.gone():
             complain(f"the keeper of server {server_id} ended without having stopped it (process {server.pid})")
             return 1
         time.sleep(LOOK_EVERY_S)
@@ -121,9 +117,7 @@ def last_lines(path: Path, count: int) -> list[str]:
     except OSError as error:
         raise UsageError(f"the log {path} cannot be read: {error.strerror}") from None
     lines = tail.decode("utf-8", errors="replace").splitlines()
-    return (
-        [clean(line) for line in lines[len(lines) - count :]] if count < len(lines) else [clean(line) for line in lines]
-    )
+    return [clean(line) for line in lines[max(0, len(lines) - count) :]]
 
 
 def follow_log(place: Path, server_id: int, path: Path) -> int:

@@ -6,10 +6,11 @@ from typing import Any
 
 from engine.keeper.client import is_running
 from engine.text import clean
-from store.clock import parse_utc
 from store.errors import NotFound
 from store.records import SessionRecord
+from tui.commands.follow import ENDED
 from tui.commands.places import data_place, reading
+from tui.format import local_minute
 from tui.output import columns, say, say_json
 
 
@@ -24,9 +25,17 @@ def session_json(session: SessionRecord, kept: bool) -> dict[str, Any]:
     }
 
 
-def state_words(session: SessionRecord, kept: bool) -> str:
-    """The state, and that nobody works on it where it says running."""
-    return session.state if kept or session.state not in ("running", "waiting") else f"{session.state}, no keeper"
+def session_row(session: SessionRecord, kept: bool) -> list[str]:
+    """A row of the list; where nobody works on a session that has not ended, it says so."""
+    return [
+        str(session.id),
+        clean(session.name, 40),
+        session.state if kept or session.state in ENDED else f"{session.state}, no keeper",
+        local_minute(session.created_at),
+        clean(Path(str(session.plan.get("model", ""))).name, 40),
+        str(len(session.candidates)),
+        clean(session.message or "", 100),
+    ]
 
 
 def run(args: argparse.Namespace) -> int:
@@ -40,31 +49,12 @@ def run(args: argparse.Namespace) -> int:
         else:
             say(str(error))
         return 0
-    kept = {session.id: _kept(place, session) for session in sessions}
+    kept = [session.id is not None and is_running(place, "session", session.id) for session in sessions]
     if args.json:
-        say_json({"sessions": [session_json(session, kept[session.id]) for session in sessions]})
+        say_json({"sessions": list(map(session_json, sessions, kept))})
     elif not sessions:
         say(f"no session in {place} yet: llmtune sweep PLAN.toml starts one")
     else:
-        for line in columns(["", "name", "state", "created", "model", "points", ""], map(_row(kept), sessions)):
+        for line in columns(["", "name", "state", "created", "model", "points", ""], map(session_row, sessions, kept)):
             say(line)
     return 0
-
-
-def _kept(place: Path, session: SessionRecord) -> bool:
-    return session.id is not None and is_running(place, "session", session.id)
-
-
-def _row(kept: dict[int | None, bool]) -> Any:
-    def row(session: SessionRecord) -> list[str]:
-        return [
-            str(session.id),
-            clean(session.name, 40),
-            state_words(session, kept[session.id]),
-            parse_utc(session.created_at).astimezone().strftime("%Y-%m-%d %H:%M"),
-            clean(Path(str(session.plan.get("model", ""))).name, 40),
-            str(len(session.candidates)),
-            clean(session.message or "", 100),
-        ]
-
-    return row

@@ -11,10 +11,10 @@ from engine.records import ServerSample
 from engine.sampler import Sampler
 from engine.snapshot import snapshot_json
 from engine.text import clean
-from store.clock import parse_utc
 from store.errors import NotFound
 from tui.commands.monitor import server_url
 from tui.commands.places import data_place, reading
+from tui.format import local_clock
 from tui.metric_text import number
 from tui.output import say, say_json
 
@@ -88,7 +88,7 @@ def snapshot_lines(payload: dict[str, Any]) -> list[str]:
 
 def snapshot_line(payload: dict[str, Any]) -> str:
     """One sample of a series on one line; rates are of the time since the sample before."""
-    parts = [parse_utc(payload["at"]).astimezone().strftime("%H:%M:%S")]
+    parts = [local_clock(payload["at"])]
     if server := payload["server"]:
         rates = server["rates"] or {}
         parts += [
