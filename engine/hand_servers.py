@@ -7,8 +7,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from engine.command import model_argument
 from engine.keeper.secrets import pass_secrets, secret_flags_to_env
 from engine.keeper.spawn import spawn_keeper
+from engine.local_paths import absolute_flags
 from engine.model import check_model
 from engine.ports import require_free
 from engine.records import EngineError, Installation, ServerSpec
@@ -26,11 +28,11 @@ def start_server(
 ) -> int:
     """Start a server that outlives this program and return its id as soon as its keeper runs; the server then loads.
 
-    Raises EngineError in one line: model, port, name in use, keeper.
+    Paths in `spec` are read as seen from this program's folder. Raises EngineError in one line: model, port, keeper.
     """
     flags, env = secret_flags_to_env(spec.flags, spec.env)
-    spec = replace(spec, flags=flags, env=env)
     check_model(spec.model)
+    spec = replace(spec, model=model_argument(spec.model), flags=absolute_flags(flags, Path.cwd()), env=env)
     require_free(spec.host, spec.port)
     with open_writer(database_file(data_dir)) as writer:
         record = ServerRecord(

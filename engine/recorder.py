@@ -2,62 +2,77 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Self
 
-from engine.gpu import GpuReader
+import httpx
+
+from engine.gpu import GpuReader, visible_indices
+from engine.keeper.journal import PASSING, TRY_AGAIN_S, Journal
 from engine.sampler import Sampler, to_record
-from store.errors import StoreError
 from store.records import SampleRecord
 
 INTERVAL_S = 1.0
 KEPT_UNWRITTEN = 3600  # an hour of samples waits in memory for a store that is full or locked
 
 
-def gpu_used(gpu: GpuReader) -> Callable[[], float | None]:
-    """What reads the GPU memory in use now, GiB over the visible GPUs; None without one."""
-    return lambda: to_record(None, gpu.read(), None, None).gpu_mem_used_gib
+def gpu_used(gpu: GpuReader, environ: Mapping[str, str]) -> Callable[[], float | None]:
+    """What reads the memory in use now, GiB over the GPUs that `environ` lets a server see; None without one."""
+
+    def used() -> float | None:
+        reading = gpu.read()
+        return to_record(None, reading, indices=visible_indices(environ, reading.gpus)).gpu_mem_used_gib
+
+    return used
 
 
 class Recorder:
-    """Takes a sample each second until cancelled. `run_id` is stamped on the samples taken while it is set."""
+    """A context manager that takes a sample each second. `run_id` is stamped on the samples taken while it is set.
+
+    `environ` is the server's: of the GPUs only those count that its CUDA_VISIBLE_DEVICES names. Sampling that ends by
+    an error of its own costs samples, never a result: the error becomes an event.
+    """
 
     def __init__(
         self,
+        journal: Journal,
+        server_id: int,
         base_url: str,
         gpu: GpuReader,
-        server_id: int,
-        write: Callable[[list[SampleRecord]], None],
+        environ: Mapping[str, str],
         api_key: str | None = None,
+        transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self.run_id: int | None = None
-        self._sampler = Sampler(base_url, gpu, api_key=api_key)
+        self._journal = journal
         self._server_id = server_id
-        self._write = write
+        self._environ = environ
+        self._sampler = Sampler(base_url, gpu, transport, api_key)
         self._unwritten: deque[SampleRecord] = deque(maxlen=KEPT_UNWRITTEN)
         self._of_run: list[SampleRecord] = []
+        self._sampling: asyncio.Task[None] | None = None
 
-    async def run(self) -> None:
-        """Sample until cancelled; ticks that a slow answer overran are left out, not made up for."""
-        loop = asyncio.get_running_loop()
-        due = loop.time()
-        while True:
-            await self.take()
-            due = max(due + INTERVAL_S, loop.time())
-            await asyncio.sleep(due - loop.time())
+    async def __aenter__(self) -> Self:
+        self._sampling = asyncio.create_task(self._sample())
+        return self
 
-    async def take(self) -> SampleRecord:
-        """Take and write one sample now. A run's first and last are taken so, on its very edges."""
+    async def __aexit__(self, *_: object) -> None:
+        assert self._sampling is not None
+        self._sampling.cancel()
+        (ending,) = await asyncio.gather(self._sampling, return_exceptions=True)
+        await self._sampler.close()
+        self._write()
+        if isinstance(ending, Exception):
+            await self._journal.event(f"sampling ended early: {type(ending).__name__}: {ending}", "error")
+
+    async def take(self) -> None:
+        """Take one sample now. A run's first and last are taken so, on its very edges."""
         server, gpu, _ = await self._sampler.once()
-        record = to_record(server, gpu, self._server_id, self.run_id)
+        visible = visible_indices(self._environ, gpu.gpus)
+        record = to_record(server, gpu, self._server_id, self.run_id, visible)
         self._unwritten.append(record)
         if self.run_id is not None:
             self._of_run.append(record)
-        try:
-            self._write(list(self._unwritten))
-        except StoreError:
-            return record  # kept, and written with the next one; the sweep itself says that the store is blocked
-        self._unwritten.clear()
-        return record
 
     def begin_run(self, run_id: int) -> None:
         self.run_id = run_id
@@ -68,5 +83,22 @@ class Recorder:
         self.run_id = None
         return self._of_run
 
-    async def close(self) -> None:
-        await self._sampler.close()
+    async def _sample(self) -> None:
+        """Sample until cancelled; ticks that a slow answer overran are left out, not made up for."""
+        loop = asyncio.get_running_loop()
+        due = write_at = loop.time()
+        while True:
+            await self.take()
+            if loop.time() >= write_at and not self._write():
+                write_at = loop.time() + TRY_AGAIN_S
+            due = max(due + INTERVAL_S, loop.time())
+            await asyncio.sleep(due - loop.time())
+
+    def _write(self) -> bool:
+        """False where the store takes nothing now: the sweep itself says so, and the samples wait."""
+        try:
+            self._journal.writer.insert_samples(list(self._unwritten))
+        except PASSING:
+            return False
+        self._unwritten.clear()
+        return True

@@ -82,7 +82,11 @@ class Server:
             process = _spawn(argv, whole, descriptor, log_path.parent)
         finally:
             os.close(descriptor)
-        server = cls(spec, argv, process, log_path, marker)
+        try:
+            server = cls(spec, argv, process, log_path, marker)
+        except EngineError:
+            process.kill()
+            raise
         server.log_begin = server._read_to = begin
         return server
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from engine.gpu import GpuReader
 from engine.hand_servers import spec_from_json
-from engine.keeper.hold import hold
-from engine.keeper.journal import Journal
+from engine.keeper.hold import hold, only_keeper
+from engine.keeper.journal import KEEPER_PATIENCE_S, Journal
 from engine.keeper.secrets import restore_secrets, take_secrets
 from engine.process import identify
 from engine.readiness import api_key
@@ -24,24 +24,25 @@ from store.database import open_reader, open_writer
 from store.errors import StoreError
 from store.location import database_file
 from store.records import ServerRecord
-from store.writer import Writer
 
 READY_WITHIN_S = 3600.0
 LOOK_EVERY_S = 0.5
 
 
 class ServerKeeper:
-    """Holds one server up until it is told to stop or the server ends."""
+    """Holds one server up until it is told to end or the server ends by itself. A restart is another life of it."""
 
-    def __init__(self, record: ServerRecord, writer: Writer, installation: Installation, spec: ServerSpec) -> None:
+    def __init__(self, record: ServerRecord, journal: Journal, installation: Installation, spec: ServerSpec) -> None:
         assert record.id is not None
         self._server_id: int = record.id
         self._record = record
+        self._journal = journal
         self._installation = installation
         self._spec = spec
-        self._journal = Journal(writer, server_id=record.id)
+        self._environ = {**os.environ, **spec.env}
         self._gpu = GpuReader()
-        self._wish: asyncio.Event = asyncio.Event()
+        self._cut = asyncio.Event()  # the life in hand is to end
+        self._ending = False
         self._again = False
         self._stage = "starting"
 
@@ -49,55 +50,65 @@ class ServerKeeper:
         return {"status": self._status, "stop": self._stop, "restart": self._restart}
 
     def terminate(self, reason: str) -> None:
-        self._again = False
-        self._wish.set()
+        self._ending = True
+        self._cut.set()
+        self._journal.end_within()
 
     async def work(self) -> None:
-        while True:
-            self._wish.clear()
-            self._again = False
-            await self._one_life()
-            if not self._again:
-                return
-            await self._journal.event("restarting, as asked")
-            await self._journal.update(
-                ServerRecord, self._server_id, state="starting", ready_at=None, stopped_at=None, exit_code=None,
-                failure=None, failure_class=None, facts={}, descendants=[],
-            )  # fmt: skip
+        try:
+            while True:
+                await self._one_life()
+                if self._ending or not self._again:
+                    return
+                await self._renew()
+        finally:
+            self._gpu.close()
+
+    async def _renew(self) -> None:
+        self._again = False
+        self._cut.clear()
+        self._stage = "starting"
+        await self._journal.event("restarting, as asked")
+        await self._journal.update(
+            ServerRecord, self._server_id, state="starting", ready_at=None, stopped_at=None, exit_code=None,
+            failure=None, failure_class=None, facts={}, descendants=[],
+        )  # fmt: skip
 
     async def _one_life(self) -> None:
-        log_path = Path(self._record.log_path)
         try:
             supervised = await Supervised.start(
-                self._journal, self._server_id, self._installation, self._spec, log_path, self._record.marker
-            )
-        except EngineError as error:
+                self._journal, self._server_id, self._installation, self._spec, Path(self._record.log_path),
+                self._record.marker,
+            )  # fmt: skip
+        except LaunchFailed as error:
             await self._journal.event(str(error), "error")
             return
-        recorder = Recorder(
-            supervised.server.base_url, self._gpu, self._server_id, self._journal.writer.insert_samples,
-            api_key=api_key(self._spec, os.environ),
-        )  # fmt: skip
-        sampling = asyncio.create_task(recorder.run())
-        serving = asyncio.create_task(self._serve(supervised))
-        wish = asyncio.create_task(self._wish.wait())
         try:
-            await asyncio.wait({serving, wish}, return_when=asyncio.FIRST_COMPLETED)
+            async with Recorder(
+                self._journal, self._server_id, supervised.server.base_url, self._gpu, self._environ,
+                api_key(self._spec, os.environ),
+            ):  # fmt: skip
+                await self._serve(supervised)
+            await self._journal.event("stopping")
+        except LaunchFailed as error:
+            await self._journal.event(str(error), "error")
         finally:
-            for task in (serving, wish, sampling):
-                task.cancel()
-            await asyncio.gather(serving, wish, sampling, return_exceptions=True)
-            await supervised.stop(read_gpu_used=gpu_used(self._gpu))
-            await recorder.close()
-            await self._journal.event("stopped")
-        if serving.done() and not serving.cancelled() and (failure := serving.exception()) is not None:
-            if not isinstance(failure, LaunchFailed):
-                raise failure
-            await self._journal.event(str(failure), "error")
+            await supervised.stop(read_gpu_used=gpu_used(self._gpu, self._environ))
 
     async def _serve(self, supervised: Supervised) -> None:
-        """Until the server ends by itself. Raises LaunchFailed when it does."""
+        """Until this life is cut short. Raises LaunchFailed where the server ends by itself."""
+        serving = asyncio.create_task(self._up(supervised))
+        cut = asyncio.create_task(self._cut.wait())
+        try:
+            await asyncio.wait({serving, cut}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            serving.cancel()
+            cut.cancel()
+            await asyncio.wait({serving, cut})
+        if not serving.cancelled():
+            serving.result()
 
+    async def _up(self, supervised: Supervised) -> None:
         def stage(name: str) -> None:
             self._stage = name
 
@@ -113,25 +124,28 @@ class ServerKeeper:
         return {"message": "stopping"}
 
     async def _restart(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        if self._ending:
+            raise EngineError("the server is being stopped: start it anew when it has ended")
         self._again = True
-        self._wish.set()
+        self._cut.set()
         return {"message": "restarting"}
 
 
 async def keep(data_dir: Path, server_id: int, secrets: Mapping[str, str]) -> None:
     database = database_file(data_dir)
-    with open_reader(database) as reader:
+    with (
+        only_keeper(data_dir, "server", server_id) as socket,
+        open_writer(database, timeout_s=KEEPER_PATIENCE_S) as writer,
+        open_reader(database) as reader,
+    ):
         record = reader.server(server_id)
-    installation = Installation(
-        **{**record.raw["installation"], "command": tuple(record.raw["installation"]["command"])}
-    )
-    spec = spec_from_json(record.raw["spec"], restore_secrets(record.raw["spec"]["env"], secrets, os.environ))
-    myself = identify(os.getpid())
-    with open_writer(database) as writer:
+        kept = record.raw["installation"]
+        installation = Installation(**{**kept, "command": tuple(kept["command"])})
+        spec = spec_from_json(record.raw["spec"], restore_secrets(record.raw["spec"]["env"], secrets, os.environ))
+        myself = identify(os.getpid())
         if myself is not None:
             writer.update(ServerRecord, server_id, keeper_pid=myself.pid, keeper_start_ticks=myself.start_ticks)
-        keeper = ServerKeeper(record, writer, installation, spec)
-        await hold(data_dir, "server", server_id, keeper.commands(), keeper.work, keeper.terminate)
+        await hold(ServerKeeper(record, Journal(writer, server_id=server_id), installation, spec), socket)
 
 
 def main() -> int:

@@ -8,8 +8,9 @@ from typing import Any
 
 from engine.explain import explain
 from engine.keeper.journal import Journal
-from engine.records import EngineError, Installation, LaunchFailed, LogFacts, ServerSpec
+from engine.records import EngineError, Installation, LaunchFailed, LogFacts, PortTaken, ServerSpec
 from engine.server import Server
+from engine.stop import ReadGpuUsed
 from engine.text import redact_argv
 from store.clock import utc_now
 from store.records import ServerRecord
@@ -23,13 +24,14 @@ def facts_json(facts: LogFacts) -> dict[str, Any]:
 
 
 class Supervised:
-    """A started server, its row kept up to date. Made by `start`; ended by `stop`, which may be called twice."""
+    """A started server, its row kept up to date. Made by `start`, which leaves nothing running where it raises; ended
+    by `stop`, which may be called twice."""
 
     def __init__(self, server: Server, journal: Journal, server_id: int) -> None:
         self.server = server
         self.server_id = server_id
         self._journal = journal
-        self._stopped = False
+        self._stopping: asyncio.Task[None] | None = None
         self._failed = False
 
     @classmethod
@@ -41,20 +43,25 @@ class Supervised:
         try:
             server = await Server.start(installation, spec, log_path=log_path, marker=marker)
         except (EngineError, OSError) as error:
-            failure = error if isinstance(error, LaunchFailed) else LaunchFailed(str(error))
+            failure = LaunchFailed(str(error), "port_in_use" if isinstance(error, PortTaken) else "unknown")
             await _record_failure(journal, server_id, failure)
             raise failure from error
-        await journal.update(
-            ServerRecord,
-            server_id,
-            command=redact_argv(server.argv),
-            env=server.env,
-            pid=server.identity.pid,
-            start_ticks=server.identity.start_ticks,
-            boot_id=server.identity.boot_id,
-            started_at=utc_now(),
-        )
-        return cls(server, journal, server_id)
+        supervised = cls(server, journal, server_id)
+        try:
+            await journal.update(
+                ServerRecord,
+                server_id,
+                command=redact_argv(server.argv),
+                env=server.env,
+                pid=server.identity.pid,
+                start_ticks=server.identity.start_ticks,
+                boot_id=server.identity.boot_id,
+                started_at=utc_now(),
+            )
+        except BaseException:
+            await supervised.stop()
+            raise
+        return supervised
 
     async def wait_ready(self, timeout_s: float, on_stage: Callable[[str], None] = lambda stage: None) -> LogFacts:
         """Wait until it serves; stages and facts are written as the log tells them. Raises LaunchFailed."""
@@ -71,6 +78,7 @@ class Supervised:
             raise
         finally:
             watcher.cancel()
+            await asyncio.wait({watcher})
         await self._journal.update(
             ServerRecord,
             self.server_id,
@@ -81,13 +89,33 @@ class Supervised:
         )
         return facts
 
-    async def stop(self, grace_s: float = 30.0, read_gpu_used: Callable[[], float | None] | None = None) -> None:
-        """End the server and everything it started, and wait until port and GPU memory are free."""
-        if self._stopped:
-            return
-        self._stopped = True
-        self._journal.note(ServerRecord, self.server_id, state="stopping")
-        report = await self.server.stop(grace_s, read_gpu_used=read_gpu_used)
+    async def stop(self, grace_s: float = 30.0, read_gpu_used: ReadGpuUsed | None = None) -> None:
+        """End the server and everything it started, and wait until port and GPU memory are free.
+
+        Carried to its end also where the caller is cancelled meanwhile: a stop that was given up would leave a server.
+        """
+        if self._stopping is None:
+            self._stopping = asyncio.create_task(self._stop(grace_s, read_gpu_used))
+        cancelled = False
+        while not self._stopping.done():
+            try:
+                await asyncio.wait({self._stopping})
+            except asyncio.CancelledError:
+                cancelled = True
+        self._stopping.result()
+        if cancelled:
+            raise asyncio.CancelledError
+
+    async def _stop(self, grace_s: float, read_gpu_used: ReadGpuUsed | None) -> None:
+        if not self._failed:
+            self._journal.note(ServerRecord, self.server_id, state="stopping")
+        try:
+            report = await self.server.stop(grace_s, read_gpu_used=read_gpu_used)
+        except EngineError as error:
+            await _record_failure(self._journal, self.server_id, LaunchFailed(str(error)))
+            raise
+        if report.survivors or report.port_free is False or report.gpu_flat is False:
+            await self._journal.event(f"server {self.server_id}: {report.summary()}", "warning", self.server_id)
         state = {} if self._failed else {"state": "stopped"}
         await self._journal.update(
             ServerRecord, self.server_id, stopped_at=utc_now(), exit_code=report.exit_code, **state

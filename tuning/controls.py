@@ -42,12 +42,15 @@ class Controls:
         self._changed.set()
 
     def stop(self, reason: str) -> None:
-        self.stop_reason = reason
+        """End the sweep. Of several reasons the first stands."""
+        if self.stop_reason is None:
+            self.stop_reason = reason
         self._changed.set()
         self._cut.set()
 
     def skip(self, candidate: int) -> None:
         self.skipped.add(candidate)
+        self._changed.set()
         if candidate == self.current_candidate:
             self._cut.set()
 
@@ -69,10 +72,7 @@ class Controls:
         while self._paused:
             self.check()
             self._changed.clear()
-            waits = [asyncio.ensure_future(self._changed.wait()), asyncio.ensure_future(self._cut.wait())]
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-            for wait in waits:
-                wait.cancel()
+            await self._changed.wait()
         self.check()
 
     async def or_cut(self, work: Awaitable[T]) -> T:
@@ -83,9 +83,8 @@ class Controls:
             await asyncio.wait({task, cut}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             cut.cancel()
-            if not task.done():
-                task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
+            task.cancel()
+            await asyncio.wait({task, cut})
         if task.cancelled():
             self.check()
         return task.result()

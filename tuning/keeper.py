@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import subprocess
 import sys
 import time
 import uuid
@@ -13,11 +12,12 @@ from typing import Any
 from engine.bench.client import Bench, open_bench
 from engine.environment import child_environ
 from engine.gpu import GpuReader
-from engine.keeper.hold import hold
-from engine.keeper.journal import Journal
+from engine.keeper.hold import hold, only_keeper
+from engine.keeper.journal import KEEPER_PATIENCE_S, Journal
 from engine.keeper.secrets import take_secrets
 from engine.leftovers import end_leftover_server
 from engine.process import MARKER_VARIABLE, identify
+from engine.recorder import gpu_used
 from engine.records import EngineError
 from engine.stop import end_leftovers
 from store.clock import utc_now
@@ -25,18 +25,17 @@ from store.database import open_reader, open_writer
 from store.errors import StoreError
 from store.location import database_file
 from store.reader import Reader
-from store.records import LaunchRecord, RunRecord, SessionRecord
+from store.records import EventLevel, LaunchRecord, RunRecord, SessionRecord
 from store.writer import Writer
 from tuning.additions import why_not_added
 from tuning.budget import exhausted
 from tuning.controls import Controls, Interrupted
 from tuning.launching import Launching
+from tuning.on_finish import run_on_finish
 from tuning.plan_json import candidates_from_json
 from tuning.records import Plan
 from tuning.sessions import session_installation, session_plan
-from tuning.sweep import BASELINE, BaselineFailed, Sweep
-
-ON_FINISH_WITHIN_S = 600
+from tuning.sweep import BASELINE, Sweep
 
 
 class SessionKeeper:
@@ -60,6 +59,7 @@ class SessionKeeper:
         self._journal = Journal(writer, session_id=session.id)
         self._controls = Controls()
         self._installation = session_installation(session)
+        self._environ = {**os.environ, **plan.server_env}
         self._gpu = GpuReader()
         self._bench: Bench | None = None
         self._clock = clock
@@ -67,6 +67,8 @@ class SessionKeeper:
         self._used_before: float = float(session.raw.get("seconds_used", 0.0))
         self._bench_marker: str = session.raw.setdefault("bench_marker", uuid.uuid4().hex)
         self._sweep = self._make_sweep()
+        self._terminated = False
+        self._over = False
 
     def commands(self) -> dict[str, Any]:
         return {
@@ -78,46 +80,19 @@ class SessionKeeper:
             "stop": self._stop,
         }
 
+    @property
+    def on_finish(self) -> str:
+        """The person's command, once the session has come to an end that was no interruption from outside; else ""."""
+        return self._plan.budget.on_finish if self._over and not self._terminated else ""
+
     def terminate(self, reason: str) -> None:
-        self._controls.stop(reason)
+        self._terminated = True
+        self._end(reason)
 
-    async def work(self) -> None:
-        await self._begin()
-        state, message = "failed", "the keeper ended unexpectedly; its log says why"
-        try:
-            await self._sweep.run()
-            state, message = "done", ""
-        except Interrupted:
-            state, message = "stopped", self._controls.stop_reason or "stopped"
-        except (BaselineFailed, EngineError, StoreError) as error:
-            state, message = "failed", str(error)
-            await self._journal.event(message, "error")
-        finally:
-            if self._bench is not None:
-                await self._bench.close()
-            self._gpu.close()
-            await self._journal.update(
-                SessionRecord, self._id, state=state, message=message or None, finished_at=utc_now()
-            )
-            await self._journal.event(state + (f": {message}" if message else ""))
-        self._on_finish()
-
-    async def _begin(self) -> None:
-        """Take the session over: end what an earlier keeper left, close its open rows, say that we run."""
-        for server in self._reader.servers(session_id=self._id, active=True):
-            done = await end_leftover_server(self._journal, server)
-            await self._journal.event(done, "warning", server_id=server.id)
-        await end_leftovers(None, None, self._bench_marker, [])
-        for launch in self._reader.launches(self._id):
-            if launch.id is not None and launch.state in ("starting", "ready"):
-                await self._journal.update(LaunchRecord, launch.id, state="abandoned", finished_at=utc_now())
-        for run in self._reader.runs(self._id):
-            if run.id is not None and run.state == "running":
-                await self._journal.update(
-                    RunRecord, run.id, state="abandoned", reason="its keeper ended", finished_at=utc_now()
-                )
+    def take_over(self) -> None:
+        """Say that we run, before any command is answered. Raises StoreError where nothing can be written."""
         myself = identify(os.getpid())
-        await self._journal.update(
+        self._journal.writer.update(
             SessionRecord,
             self._id,
             state="running",
@@ -129,7 +104,58 @@ class SessionKeeper:
             boot_id=myself.boot_id if myself else None,
             raw=self._session.raw,
         )
-        await self._journal.event("resumed" if self._session.started_at else "started")
+
+    async def work(self) -> None:
+        state, message = "failed", "the keeper ended unexpectedly; its log says why"
+        try:
+            await self._clear_up()
+            await self._journal.event("resumed" if self._session.started_at else "started")
+            await self._sweep.run()
+            state, message = "done", ""
+        except Interrupted:
+            state, message = "stopped", self._controls.stop_reason or "stopped"
+        except (EngineError, StoreError) as error:
+            state, message = "failed", str(error)
+            if self._controls.stop_reason is not None and self._journal.lost:
+                state, message = "stopped", f"{self._controls.stop_reason}; {error}"
+        finally:
+            self._over = True
+            try:
+                if self._bench is not None:
+                    await self._bench.close()
+                self._gpu.close()
+            finally:
+                await self._close(state, message)
+
+    async def _close(self, state: str, message: str) -> None:
+        """The last event, then the session's state: who follows it looks no further once it has ended."""
+        if self._journal.lost:
+            message = f"{message}; not written: {', '.join(dict.fromkeys(self._journal.lost))}".removeprefix("; ")
+        level: EventLevel = "error" if state == "failed" else "info"
+        await self._journal.event(state + (f": {message}" if message else ""), level)
+        self._session.raw["seconds_used"] = self.seconds_used()
+        await self._journal.update(
+            SessionRecord, self._id, state=state, message=message or None, finished_at=utc_now(), raw=self._session.raw
+        )
+
+    async def _clear_up(self) -> None:
+        """End what an earlier keeper left, and close its open rows."""
+        for server in self._reader.servers(session_id=self._id, active=True):
+            done = await end_leftover_server(self._journal, server, gpu_used(self._gpu, self._environ))
+            await self._journal.event(done, "warning", server_id=server.id)
+        await end_leftovers(None, None, self._bench_marker, [])
+        for launch in self._reader.launches(self._id):
+            if launch.id is not None and launch.state in ("starting", "ready"):
+                await self._journal.update(LaunchRecord, launch.id, state="abandoned", finished_at=utc_now())
+        for run in self._reader.runs(self._id):
+            if run.id is not None and run.state == "running":
+                await self._journal.update(
+                    RunRecord, run.id, state="abandoned", reason="its keeper ended", finished_at=utc_now()
+                )
+
+    def _end(self, reason: str) -> None:
+        self._controls.stop(reason)
+        self._journal.end_within()
 
     def _make_sweep(self) -> Sweep:
         launching = Launching(
@@ -184,17 +210,6 @@ class SessionKeeper:
         await self._journal.update(SessionRecord, self._id, state="running", message=None)
         await self._journal.event("goes on")
 
-    def _on_finish(self) -> None:
-        """The person's own command, such as one that stops the pod; its output goes to our log."""
-        command = self._plan.budget.on_finish
-        if not command or (self._controls.stop_reason or "").startswith("the keeper was sent"):
-            return
-        print(f"{utc_now()} on_finish: {command}", flush=True)
-        try:
-            subprocess.run(command, shell=True, check=False, timeout=ON_FINISH_WITHIN_S, stdin=subprocess.DEVNULL)
-        except subprocess.TimeoutExpired:
-            print(f"{utc_now()} on_finish did not end within {ON_FINISH_WITHIN_S} s", flush=True)
-
     async def _status(self, request: Mapping[str, Any]) -> dict[str, Any]:
         return {
             "paused": self._controls.paused,
@@ -204,6 +219,8 @@ class SessionKeeper:
         }
 
     async def _pause(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        if self._controls.paused:
+            return {"message": "paused already"}
         self._controls.pause()
         self._journal.note(SessionRecord, self._id, message="pauses after the run in hand")
         return {"message": "pauses after the run in hand"}
@@ -220,11 +237,13 @@ class SessionKeeper:
             raise EngineError(f"no candidate {candidate!r} in this session; it has {min(known)} to {max(known)}")
         if candidate == BASELINE:
             raise EngineError("the baseline cannot be skipped: every candidate is compared with it")
-        await self._sweep.leave(candidate, "skipped, as asked")
         self._controls.skip(candidate)
+        await self._sweep.leave(candidate, "skipped, as asked")
         return {"message": f"candidate {candidate} is left out from now on"}
 
     async def _add(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        if self._over:
+            raise EngineError("the sweep has ended: nothing can be added to it")
         settings = request.get("settings")
         if not isinstance(settings, dict) or not settings:
             raise EngineError('add needs settings, such as {"max-num-seqs": 64}')
@@ -237,17 +256,29 @@ class SessionKeeper:
         return {"message": f"candidate {index} is launched last in this block", "candidate": index}
 
     async def _stop(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        self._controls.stop("stopped, as asked")
+        self._end("stopped, as asked")
+        if self._journal.blocked is not None:
+            return {"message": f"stopping, though the store takes nothing now: {self._journal.blocked}"}
         return {"message": "stopping; what is measured is kept"}
 
 
 async def keep(data_dir: Path, session_id: int, secrets: Mapping[str, str]) -> None:
     database = database_file(data_dir)
-    with open_writer(database) as writer, open_reader(database) as reader:
-        session = reader.session(session_id)
-        plan = session_plan(session, secrets, os.environ)
-        keeper = SessionKeeper(data_dir, session, plan, writer, reader)
-        await hold(data_dir, "session", session_id, keeper.commands(), keeper.work, keeper.terminate)
+    keeper: SessionKeeper | None = None
+    try:
+        with (
+            only_keeper(data_dir, "session", session_id) as socket,
+            open_writer(database, timeout_s=KEEPER_PATIENCE_S) as writer,
+            open_reader(database) as reader,
+        ):
+            session = reader.session(session_id)
+            plan = session_plan(session, secrets, os.environ)
+            keeper = SessionKeeper(data_dir, session, plan, writer, reader)
+            keeper.take_over()
+            await hold(keeper, socket)
+    finally:
+        if keeper is not None and keeper.on_finish:
+            run_on_finish(keeper.on_finish)
 
 
 def main() -> int:

@@ -15,9 +15,17 @@ from engine.keeper.journal import Journal
 from engine.ports import free_port
 from engine.readiness import api_key
 from engine.recorder import Recorder, gpu_used
-from engine.records import BenchFailed, BenchOutcome, BenchRequest, Installation, LaunchFailed, ServerSpec
+from engine.records import (
+    BenchFailed,
+    BenchOutcome,
+    BenchRequest,
+    EngineError,
+    Installation,
+    LaunchFailed,
+    ServerSpec,
+)
 from engine.supervise import Supervised
-from engine.text import redact_env
+from engine.text import clean, redact_env
 from store.clock import utc_now
 from store.records import LaunchRecord, RunRecord, SampleRecord, ServerRecord
 from tuning.acceptance import rejection
@@ -69,11 +77,12 @@ class Launching:
         self._gpu = gpu
         self._data_dir = data_dir
         self._gate = gate
+        self._environ = {**os.environ, **plan.server_env}
 
     async def launch(self, cell: Cell, candidate: Candidate, attempt: int, runs: Sequence[PlannedRun]) -> None:
         """Start the candidate's server, make `runs` in their order, stop the server.
 
-        Raises LaunchFailed (recorded), Interrupted (what was in hand is recorded as abandoned).
+        Raises LaunchFailed (recorded), Interrupted and whatever else went wrong (the launch is recorded as abandoned).
         """
         port = free_port("127.0.0.1", int(self._plan.server.get("port", 8000)))
         spec = candidate_spec(self._plan, candidate, "127.0.0.1", port)
@@ -92,44 +101,39 @@ class Launching:
             )
         )
         try:
-            await self._serve(cell, candidate, spec, server_id, launch_id, runs)
+            await self._serve(cell, spec, server_id, launch_id, runs)
         except LaunchFailed as error:
             await self._end(launch_id, "failed", failure=str(error), failure_class=error.failure_class)
             raise
-        except Interrupted as error:
-            await self._end(launch_id, "abandoned", failure=f"cut short by {error.what}")
+        except BaseException as error:
+            await self._end(launch_id, "abandoned", failure=_why(error))
             raise
         await self._end(launch_id, "done")
 
     async def _serve(
         self,
         cell: Cell,
-        candidate: Candidate,
         spec: ServerSpec,
         server_id: int,
         launch_id: int,
         runs: Sequence[PlannedRun],
     ) -> None:
-        log_path = server_log(self._data_dir, server_id)
-        marker = uuid.uuid4().hex
+        # The marker stands in the row before the process is there, so that it is found whenever we die.
+        log_path, marker = server_log(self._data_dir, server_id), uuid.uuid4().hex
         await self._journal.update(ServerRecord, server_id, marker=marker, log_path=str(log_path))
         supervised = await Supervised.start(self._journal, server_id, self._installation, spec, log_path, marker)
-        recorder = Recorder(
-            supervised.server.base_url, self._gpu, server_id, self._journal.writer.insert_samples,
-            api_key=api_key(spec, os.environ),
-        )  # fmt: skip
-        sampling = asyncio.create_task(recorder.run())
         try:
-            await self._controls.or_cut(supervised.wait_ready(READY_WITHIN_S))
-            await self._journal.update(LaunchRecord, launch_id, state="ready", ready_at=utc_now())
-            for planned in runs:
-                await self._gate()
-                await self._measure(cell, spec, launch_id, planned, supervised, recorder)
+            async with Recorder(
+                self._journal, server_id, supervised.server.base_url, self._gpu, self._environ,
+                api_key(spec, os.environ),
+            ) as recorder:  # fmt: skip
+                await self._controls.or_cut(supervised.wait_ready(READY_WITHIN_S))
+                await self._journal.update(LaunchRecord, launch_id, state="ready", ready_at=utc_now())
+                for planned in runs:
+                    await self._gate()
+                    await self._measure(cell, spec, launch_id, planned, supervised, recorder)
         finally:
-            sampling.cancel()
-            await asyncio.gather(sampling, return_exceptions=True)
-            await supervised.stop(read_gpu_used=gpu_used(self._gpu))
-            await recorder.close()
+            await supervised.stop(read_gpu_used=gpu_used(self._gpu, self._environ))
 
     async def _measure(
         self,
@@ -145,6 +149,7 @@ class Launching:
         reason = await self._run(cell, spec, launch_id, planned, workload, supervised, recorder)
         if reason is not None and planned.kind == "measured":
             await self._journal.event(f"{self._where(cell, planned)} rejected: {reason}; once more", "warning")
+            await self._gate()
             again = replace(planned, seed=retry_seed(planned.seed))
             reason = await self._run(cell, spec, launch_id, again, workload, supervised, recorder)
         if reason is not None:
@@ -177,8 +182,8 @@ class Launching:
             )
         )
         recorder.begin_run(run_id)
-        await recorder.take()
         try:
+            await recorder.take()
             outcome = await self._controls.or_cut(
                 _unless_dead(self._ask_bench(spec, workload, planned.seed), supervised)
             )
@@ -186,12 +191,15 @@ class Launching:
             recorder.end_run()
             await self._finish(run_id, "failed", reason=str(error))
             return str(error)
-        except (LaunchFailed, Interrupted) as error:
+        except BaseException as error:
             recorder.end_run()
-            await self._finish(run_id, "abandoned", reason=str(error))
+            await self._finish(run_id, "abandoned", reason=_why(error))
             raise
-        await recorder.take()
-        return await self._commit(run_id, workload, outcome, recorder.end_run())
+        try:
+            await recorder.take()
+        finally:  # whatever becomes of the last sample, the result is kept
+            reason = await self._commit(run_id, workload, outcome, recorder.end_run())
+        return reason
 
     async def _commit(
         self, run_id: int, workload: Workload, outcome: BenchOutcome, samples: list[SampleRecord]
@@ -246,6 +254,13 @@ class Launching:
     def _where(self, cell: Cell, planned: PlannedRun) -> str:
         run = f"{planned.workload} {planned.kind} {planned.repeat + 1}"
         return f"block {cell.block + 1}, candidate {cell.candidate}, {run}"
+
+
+def _why(error: BaseException) -> str:
+    """What cut a launch or run short, on one line."""
+    if isinstance(error, Interrupted):
+        return f"cut short by {error.what}"
+    return clean(f"{type(error).__name__}: {error}" if not isinstance(error, EngineError) else str(error), 500)
 
 
 async def _unless_dead(bench: Any, supervised: Supervised) -> BenchOutcome:

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from engine.keeper.client import is_running
 from engine.keeper.secrets import pass_secrets, restore_secrets
 from engine.keeper.spawn import spawn_keeper
-from engine.records import EngineError, Installation
-from engine.text import HIDDEN, redact_env
+from engine.process import is_alive
+from engine.records import EngineError, Installation, ProcessIdentity
+from engine.text import HIDDEN, clean, redact_env
 from store.clock import utc_now
 from store.database import open_reader, open_writer
 from store.location import database_file
@@ -61,7 +63,8 @@ def start_keeper(
     """Start, or start again, the keeper of a session; returns its pid. It goes on at the first run without a result.
 
     `server_env` is the plan's own where it was just read, since only then its secrets are at hand. Raises EngineError:
-    done already, has a keeper, a secret that is needed again.
+    done already, has a keeper, a secret that is needed again, or a keeper that did not start, which then is the
+    session's end until it is resumed.
     """
     with open_reader(database_file(data_dir)) as reader:
         session = reader.session(session_id)
@@ -69,7 +72,29 @@ def start_keeper(
         raise EngineError(f"session {session_id} is done; start a new one for more blocks")
     if server_env is None:
         server_env = restore_secrets(session.plan["server_env"], {}, environ)
-    return spawn_keeper(data_dir, "session", session_id, MODULE, pass_secrets(environ, server_env))
+    _require_no_keeper(data_dir, session)
+    try:
+        return spawn_keeper(data_dir, "session", session_id, MODULE, pass_secrets(environ, server_env))
+    except EngineError as error:
+        if not is_running(data_dir, "session", session_id):  # else another was quicker to start one
+            with open_writer(database_file(data_dir)) as writer:
+                writer.update(
+                    SessionRecord, session_id, state="failed", message=clean(str(error), 500), finished_at=utc_now()
+                )
+        raise
+
+
+def _require_no_keeper(data_dir: Path, session: SessionRecord) -> None:
+    """Raises EngineError while the session has a keeper: one with its lock, or one whose lock somebody deleted."""
+    if session.id is not None and is_running(data_dir, "session", session.id):
+        raise EngineError(f"session {session.id} has a keeper already")
+    if session.state not in ("running", "paused") or session.keeper_pid is None or session.keeper_start_ticks is None:
+        return
+    if is_alive(ProcessIdentity(session.keeper_pid, session.keeper_start_ticks, session.boot_id or "")):
+        raise EngineError(
+            f"session {session.id} has a keeper that cannot be asked, process {session.keeper_pid}: "
+            f"end it with kill {session.keeper_pid} and resume then"
+        )
 
 
 def session_plan(session: SessionRecord, secret_env: Mapping[str, str], environ: Mapping[str, str]) -> Plan:

@@ -29,7 +29,10 @@ CERTAIN_FAILURES = frozenset(
         "lora_refused",
     }
 )
+# Here it lies in neither: another program was quicker to take the port.
+BAD_LUCK = frozenset({"port_in_use"})
 STARTS_BEFORE_LEAVING = 2
+UNLUCKY_STARTS = 3  # of one cell; then the machine is to blame for more than a coincidence
 
 Launch = Callable[[Cell, Candidate, int, list[PlannedRun]], Awaitable[None]]
 
@@ -125,7 +128,7 @@ class Sweep:
             self._controls.begin(cell.candidate)
             try:
                 await self._gate()
-                attempt = 1 + sum(1 for each in launches if _cell_of(each) == (cell.block, cell.candidate, cell.slot))
+                attempt = 1 + sum(_is_of(cell, each) for each in launches)
                 await self._launch(cell, candidate, attempt, missing)
             except Interrupted as error:
                 if error.what == "stop":
@@ -139,8 +142,10 @@ class Sweep:
                 self._controls.begin(None)
 
     async def _again(self, cell: Cell, error: LaunchFailed) -> bool:
-        """Whether to start this cell once more: the baseline yes, since the whole block hangs on it."""
+        """Whether to start this cell once more: after bad luck, and the baseline, since the whole block hangs on it."""
         launches, _ = self._reload()
+        if error.failure_class in BAD_LUCK and not _too_unlucky(cell, launches):
+            return True
         failed = [each for each in launches if each.candidate == cell.candidate and each.state == "failed"]
         certain = error.failure_class in CERTAIN_FAILURES
         if certain or len(failed) >= STARTS_BEFORE_LEAVING:
@@ -155,9 +160,8 @@ class Sweep:
             return True
         if cell.candidate == BASELINE:
             return False
-        return any(
-            each.state == "failed" and _cell_of(each) == (cell.block, cell.candidate, cell.slot) for each in launches
-        )
+        blamed = any(each.failure_class not in BAD_LUCK for each in _failed_of(cell, launches))
+        return blamed or _too_unlucky(cell, launches)
 
     def _missing(self, cell: Cell, launches: list[LaunchRecord], runs: list[RunRecord]) -> list[PlannedRun]:
         """The cell's runs without a result. A workload with any left is warmed up again: the launch will be fresh.
@@ -187,5 +191,14 @@ class Sweep:
         await self._journal.update(SessionRecord, self._session_id, raw=self._raw)
 
 
-def _cell_of(launch: LaunchRecord) -> tuple[int, int, int]:
-    return launch.block, launch.candidate, launch.slot
+def _is_of(cell: Cell, launch: LaunchRecord) -> bool:
+    return (launch.block, launch.candidate, launch.slot) == (cell.block, cell.candidate, cell.slot)
+
+
+def _failed_of(cell: Cell, launches: list[LaunchRecord]) -> list[LaunchRecord]:
+    return [each for each in launches if each.state == "failed" and _is_of(cell, each)]
+
+
+def _too_unlucky(cell: Cell, launches: list[LaunchRecord]) -> bool:
+    unlucky = [each for each in _failed_of(cell, launches) if each.failure_class in BAD_LUCK]
+    return len(unlucky) >= UNLUCKY_STARTS

@@ -23,6 +23,12 @@ def is_running(data_dir: Path, kind: KeeperKind, number: int) -> bool:
     return is_held(keeper_places(data_dir, kind, number).lock)
 
 
+def answers(data_dir: Path, kind: KeeperKind, number: int) -> bool:
+    """Whether a keeper accepts commands; a socket that a killed one left behind does not."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        return connection.connect_ex(str(keeper_places(data_dir, kind, number).socket)) == 0
+
+
 def call(
     data_dir: Path, kind: KeeperKind, number: int, command: str, *, timeout_s: float = 10.0, **arguments: Any
 ) -> dict[str, Any]:
@@ -36,9 +42,9 @@ def call(
             line = connection.makefile("rb").readline()
         except TimeoutError as error:
             raise KeeperRefused(f"the keeper of {kind} {number} did not answer within {timeout_s:g} s") from error
-        except (FileNotFoundError, ConnectionError) as error:
+        except OSError as error:
             raise KeeperGone(f"no keeper runs for {kind} {number}") from error
-    if not line:
+    if not line.endswith(b"\n"):
         raise KeeperGone(f"the keeper of {kind} {number} ended before it answered")
     answer: dict[str, Any] = json.loads(line)
     if not answer.pop("ok", False):

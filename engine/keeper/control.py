@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.records import EngineError
+from store.errors import StoreError
 
 Handler = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
 LONGEST_REQUEST = 64 * 1024
@@ -63,5 +64,5 @@ class ControlSocket:
             return {"ok": False, "error": f"unknown command {request.get('command')!r}; this keeper knows {known}"}
         try:
             return {"ok": True, **await handler(request)}
-        except EngineError as error:
+        except (EngineError, StoreError) as error:
             return {"ok": False, "error": str(error)}

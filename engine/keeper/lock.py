@@ -2,35 +2,43 @@
 
 import fcntl
 import os
+import time
 from pathlib import Path
+
+# Who only asks holds the lock for some microseconds. That must not turn away the one who wants it.
+ACQUIRE_WITHIN_S = 0.5
 
 
 class KeeperLock:
     """An exclusive flock(2) on a file, held as long as this object's descriptor is open.
 
     The file itself may stay behind after a crash; it means nothing without the lock. The descriptor is not inherited,
-    so a server that outlives its keeper cannot hold the lock for it.
+    so a server that outlives its keeper cannot hold the lock for it. A shared lock on the folder keeps systemd-tmpfiles
+    from clearing what is in use (tmpfiles.d(5)).
     """
 
-    def __init__(self, descriptor: int, path: Path) -> None:
-        self._descriptor = descriptor
-        self._path = path
+    def __init__(self, descriptor: int, folder: int) -> None:
+        self._descriptors = (descriptor, folder)
 
     @classmethod
     def acquire(cls, path: Path) -> "KeeperLock | None":
         """The lock, or None where another process holds it."""
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            return None
+        deadline = time.monotonic() + ACQUIRE_WITHIN_S
+        while not _try(descriptor, fcntl.LOCK_EX):
+            if time.monotonic() >= deadline:
+                os.close(descriptor)
+                return None
+            time.sleep(0.02)
         os.ftruncate(descriptor, 0)
         os.write(descriptor, f"{os.getpid()}\n".encode())
-        return cls(descriptor, path)
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        _try(folder, fcntl.LOCK_SH)
+        return cls(descriptor, folder)
 
     def release(self) -> None:
-        os.close(self._descriptor)
+        for descriptor in self._descriptors:
+            os.close(descriptor)
 
 
 def is_held(path: Path) -> bool:
@@ -40,9 +48,14 @@ def is_held(path: Path) -> bool:
     except FileNotFoundError:
         return False
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+        return not _try(descriptor, fcntl.LOCK_SH)
     finally:
         os.close(descriptor)
-    return False
+
+
+def _try(descriptor: int, kind: int) -> bool:
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -6,8 +6,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from engine.keeper.client import is_running
-from engine.keeper.places import KeeperKind, keeper_places
+from engine.keeper.client import answers, is_running
+from engine.keeper.places import KeeperKind
 from engine.records import EngineError
 from engine.text import clean
 
@@ -18,16 +18,37 @@ def spawn_keeper(data_dir: Path, kind: KeeperKind, number: int, module: str, env
     """Run `python -m module DATA_DIR NUMBER` detached and return its pid once it holds its lock and answers.
 
     It gets its own session (setsid), so that neither the terminal's hang-up nor its Ctrl-C reaches it, no standard
-    input, and a log in the data directory. Raises EngineError with the keeper's last words where it ended at once.
+    input, and a log in the data directory. Raises EngineError with the keeper's last words where it ended at once or
+    does not answer in time; it is ended then.
     """
     if is_running(data_dir, kind, number):
         raise EngineError(f"{kind} {number} has a keeper already")
     log_path = keeper_log(data_dir, kind, number)
+    try:
+        process, log_begin = _start(log_path, [module, str(data_dir.absolute()), str(number)], environ)
+    except OSError as error:
+        raise EngineError(f"the keeper of {kind} {number} did not start: {error}") from error
+    deadline = time.monotonic() + STARTING_WITHIN_S
+    while process.poll() is None and time.monotonic() < deadline:
+        if is_running(data_dir, kind, number) and answers(data_dir, kind, number):
+            return process.pid
+        time.sleep(0.05)
+    if process.poll() == 0:
+        return process.pid  # it had nothing to do and ended well
+    process.kill()
+    process.wait()
+    raise EngineError(
+        f"the keeper of {kind} {number} did not start: {_last_words(log_path, log_begin)} (log: {log_path})"
+    )
+
+
+def _start(log_path: Path, arguments: list[str], environ: Mapping[str, str]) -> "tuple[subprocess.Popen[bytes], int]":
+    """The process, and where in the log its own words begin."""
     log_path.parent.mkdir(parents=True, exist_ok=True)
     with log_path.open("ab") as log:
-        log_begin = log.tell()
+        begin = log.tell()
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", module, str(data_dir), str(number)],
+            [sys.executable, "-P", "-m", *arguments],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -35,19 +56,7 @@ def spawn_keeper(data_dir: Path, kind: KeeperKind, number: int, module: str, env
             cwd="/",  # the caller's folder may go away
             env={**environ, "PYTHONUNBUFFERED": "1"},
         )
-    socket_path = keeper_places(data_dir, kind, number).socket
-    deadline = time.monotonic() + STARTING_WITHIN_S
-    while time.monotonic() < deadline:
-        if is_running(data_dir, kind, number) and socket_path.exists():
-            return process.pid
-        if process.poll() is not None:
-            break
-        time.sleep(0.05)
-    if process.poll() == 0:
-        return process.pid  # it had nothing to do and ended well
-    raise EngineError(
-        f"the keeper of {kind} {number} did not start: {_last_words(log_path, log_begin)} (log: {log_path})"
-    )
+        return process, begin
 
 
 def keeper_log(data_dir: Path, kind: KeeperKind, number: int) -> Path:

@@ -1,19 +1,23 @@
 """The lock, the socket and the journal of a keeper."""
 
 import asyncio
+import errno
+import fcntl
 import os
 import signal
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from engine.keeper.client import KeeperGone, KeeperRefused, call, is_running
-from engine.keeper.control import ControlSocket
+from engine.keeper.client import KeeperGone, KeeperRefused, answers, call, is_running
+from engine.keeper.control import ControlSocket, Handler
+from engine.keeper.hold import hold, only_keeper
 from engine.keeper.journal import Journal
 from engine.keeper.lock import KeeperLock, is_held
 from engine.keeper.places import keeper_places, runtime_dir
@@ -21,7 +25,7 @@ from engine.keeper.secrets import pass_secrets, restore_secrets, secret_flags_to
 from engine.records import EngineError
 from store.database import open_reader, open_writer
 from store.errors import StoreFull
-from store.records import EventRecord
+from store.records import EventRecord, ServerRecord
 
 HOLDS_THE_LOCK = """
 import sys, time
@@ -37,7 +41,7 @@ time.sleep(60)
 def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "run"
     folder.mkdir(mode=0o700)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
+    monkeypatch.setenv("LLMTUNE_RUNTIME_DIR", str(folder))
     return folder
 
 
@@ -141,6 +145,90 @@ async def test_the_journal_waits_for_a_full_store(tmp_path: Path, monkeypatch: p
     assert journal.blocked is None
     with open_reader(tmp_path / "llmtune.db") as reader:
         assert [(event.id, event.text) for event in reader.events()] == [(number, "kept")]
+
+
+async def test_a_journal_that_is_to_end_gives_up_and_says_what(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise StoreFull("no space is left")
+
+    with open_writer(tmp_path / "llmtune.db") as writer:
+        journal = Journal(writer)
+        monkeypatch.setattr(writer, "insert", full)
+        monkeypatch.setattr(writer, "update", full)
+        waiting = asyncio.create_task(journal.update(ServerRecord, 3, state="stopped"))
+        await asyncio.sleep(0.05)
+        assert journal.blocked == "no space is left"
+        journal.end_within(0.1)
+        await asyncio.wait_for(waiting, 2)
+        await asyncio.wait_for(journal.event("stopped"), 0.5)
+        with pytest.raises(StoreFull):
+            await asyncio.wait_for(journal.insert(EventRecord("2026-01-01T00:00:00.000Z", "info", "lost")), 0.5)
+    assert journal.lost == ["server 3 stopped", "an event", "a new event"]
+
+
+async def test_a_log_on_the_full_disk_does_not_end_the_keeper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> int:
+        raise OSError(errno.ENOSPC, "no space is left")
+
+    monkeypatch.setattr("engine.keeper.journal.os.write", full)
+    with open_writer(tmp_path / "llmtune.db") as writer, open_reader(tmp_path / "llmtune.db") as reader:
+        await Journal(writer).event("ready")
+        assert [event.text for event in reader.events()] == ["ready"]
+
+
+class EndsWhenTold:
+    """A keeper that works until it is told to end."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+        self._ended = asyncio.Event()
+
+    def commands(self) -> dict[str, Handler]:
+        return {"break": self._break}
+
+    async def work(self) -> None:
+        await self._ended.wait()
+
+    def terminate(self, reason: str) -> None:
+        self.told.append(reason)
+        self._ended.set()
+
+    async def _break(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        raise StoreFull("no space is left")
+
+
+async def test_a_keeper_is_alone_answers_and_ends_on_sigterm(runtime: Path, tmp_path: Path) -> None:
+    keeper = EndsWhenTold()
+    at_hang_up = signal.getsignal(signal.SIGHUP)
+    with only_keeper(tmp_path, "session", 1) as socket:
+        socket.touch()  # what a killed keeper left
+        assert not answers(tmp_path, "session", 1)
+        holding = asyncio.create_task(hold(keeper, socket))
+        while not answers(tmp_path, "session", 1):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        with pytest.raises(KeeperRefused, match="no space is left"):
+            await asyncio.to_thread(call, tmp_path, "session", 1, "break")
+        with pytest.raises(EngineError, match="has a keeper already"), only_keeper(tmp_path, "session", 1):
+            pass
+        os.kill(os.getpid(), signal.SIGTERM)
+        await asyncio.wait_for(holding, 5)
+    signal.signal(signal.SIGHUP, at_hang_up)
+    assert keeper.told == ["the keeper was sent SIGTERM"]
+    assert not is_running(tmp_path, "session", 1)
+
+
+def test_who_only_asks_does_not_turn_a_keeper_away(tmp_path: Path) -> None:
+    path = tmp_path / "a.lock"
+    path.touch()
+    asker = os.open(path, os.O_RDONLY)
+    fcntl.flock(asker, fcntl.LOCK_SH)
+    threading.Timer(0.1, os.close, [asker]).start()
+    assert KeeperLock.acquire(path) is not None
+
+
+def test_a_keeper_is_found_from_a_login_that_has_another_runtime_folder(tmp_path: Path) -> None:
+    ours = keeper_places(tmp_path, "session", 1, {"XDG_RUNTIME_DIR": "/run/user/1"})
+    assert ours == keeper_places(tmp_path, "session", 1, {"TMPDIR": str(tmp_path)})
 
 
 def test_secrets_reach_the_keeper_and_not_the_record() -> None:

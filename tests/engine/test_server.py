@@ -1,81 +1,30 @@
-"""Server against a small real process that behaves like `vllm serve` in what matters: it binds at once, listens late,
-has a child in its group, and logs the lines of a start. What only vLLM can show is in test_server_vllm.py."""
+"""Server against the stand-in for `vllm serve`. What only vLLM can show is in test_server_vllm.py."""
 
 import asyncio
 import os
 import signal
-import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
-from engine.ports import free_port, is_free
+from engine.ports import is_free
 from engine.process import marked, send_signal
-from engine.records import EngineError, Installation, LaunchFailed, PortTaken, ServerSpec
+from engine.records import EngineError, LaunchFailed, PortTaken
 from engine.server import Server
-
-STAND_IN = """
-import json, os, signal, socket, subprocess, sys, time
-from http.server import BaseHTTPRequestHandler, HTTPServer
-
-arguments = dict(zip(sys.argv[3::2], sys.argv[4::2]))
-mode = os.environ["MODE"]
-child = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"
-subprocess.Popen([sys.executable, "-c", child], start_new_session=mode == "stray")
-print("INFO 11-30 11:00:00 [api_server.py:1] vLLM API server version 0.25.1", flush=True)
-print(json.dumps({"argv": sys.argv, "cwd": os.getcwd(), "stdin": sys.stdin.read()}), file=sys.stderr, flush=True)
-if mode == "dies":
-    print("ValueError: User-specified max_model_len (999999) is greater than the derived max_model_len "
-          "(max_position_embeddings=8192.0 or model_max_length=None in model's config.json)")
-    sys.exit(1)
-
-class Handler(BaseHTTPRequestHandler):
-    def answer(self):
-        name = arguments["--served-model-name"]
-        body = {"data": [{"id": name}], "choices": [{"text": "!"}]}
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(json.dumps(body).encode())
-    do_GET = answer
-    def do_POST(self):
-        if mode == "mute":
-            time.sleep(60)
-        self.answer()
-    def log_message(self, *arguments):
-        pass
-
-server = HTTPServer((arguments["--host"], int(arguments["--port"])), Handler, bind_and_activate=False)
-server.allow_reuse_address = True
-if mode == "hangs":
-    time.sleep(60)
-server.server_bind()
-print("INFO 11-30 11:00:01 [model.py:1] Model loading took 0.25 GiB memory and 0.5 seconds", flush=True)
-print("INFO 11-30 11:00:02 [kv.py:1] GPU KV cache size: 18,176 tokens", flush=True)
-time.sleep(0.4)
-server.server_activate()
-print("INFO:     Application startup complete.", flush=True)
-server.serve_forever()
-"""
+from tests.engine.server_stand_in import stand_in, stand_in_spec
 
 Start = Callable[..., Awaitable[Server]]
 
 
 @pytest.fixture
 async def start(tmp_path: Path) -> AsyncIterator[Start]:
-    script = tmp_path / "vllm.py"
-    script.write_text(STAND_IN)
-    installation = Installation(str(script), sys.executable, (sys.executable, str(script)), "/nowhere", "0.25.1")
-    model = tmp_path / "model"
-    model.mkdir()
-    (model / "config.json").write_text("{}")
+    installation = stand_in(tmp_path)
     started: list[Server] = []
 
-    async def run(mode: str = "serves", port: int | None = None, model: str = str(model)) -> Server:
-        spec = ServerSpec(
-            model, "127.0.0.1", port or free_port("127.0.0.1", 8600), served_name="m", env={"MODE": mode},
-        )  # fmt: skip
+    async def run(mode: str = "serves", port: int | None = None, model: str | None = None) -> Server:
+        spec = stand_in_spec(tmp_path, mode, port, model)
         marker = f"stand-in-{os.getpid()}-{len(started)}"
         started.append(await Server.start(installation, spec, log_path=tmp_path / "logs" / "s.log", marker=marker))
         return started[-1]
