@@ -11,6 +11,7 @@ from store.database import open_writer
 from store.records import EventRecord, SessionRecord
 from tests.tui.recorded import AT, record
 from tui.cli import main
+from tui.commands import follow as follow_module
 from tui.commands import keeper_watch
 from tui.commands.follow import follow
 
@@ -93,6 +94,24 @@ def test_following_ends_with_the_session(
     assert said.out.count("error: the baseline does not start") == 1
     assert said.out.count("block 1 of 2") == 1
     assert said.err == f"llmtune: session {session_id} failed: the baseline does not start\n"
+
+
+def test_a_keeper_that_cannot_write_is_told_once(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    session_id = record(place, state="running")
+    monkeypatch.setattr(keeper_watch, "is_running", lambda *_: True)
+    answers = iter(["no space is left\x1b[2J", "no space is left\x1b[2J", None])
+    monkeypatch.setattr(follow_module, "call", lambda *_: {"blocked": next(answers)})
+    looks = iter(range(3))
+
+    def ends(_: float) -> None:
+        if next(looks) == 2:
+            with open_writer(place / "llmtune.db") as writer:
+                writer.update(SessionRecord, session_id, state="done")
+
+    assert follow(place, session_id, sleep=ends) == 0
+    assert capsys.readouterr().err == "llmtune: the session waits, and loses nothing: no space is left\n"
 
 
 def test_interrupting_leaves_the_session_going_and_says_so(

@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from engine.keeper.client import call
+from engine.records import EngineError
 from engine.text import clean
 from store.records import EventRecord, RunRecord, SessionRecord
 from tui.commands.keeper_watch import KeeperWatch
@@ -95,6 +97,7 @@ def follow(
     without a keeper, 130 on Ctrl-C, which leaves the session going."""
     progress = Progress()
     keeper = KeeperWatch(place, "session", session_id, monotonic)
+    held_up: str | None = None
     with reading(place) as reader:
         try:
             while True:
@@ -109,6 +112,10 @@ def follow(
                     tell(item, labels, as_json)
                 if session.state in ENDED:
                     return finish(reader, session, as_json)
+                blocked = hindrance(place, session_id)
+                if blocked is not None and blocked != held_up:
+                    complain(f"the session waits, and loses nothing: {blocked}")
+                held_up = blocked
                 if keeper.gone():
                     complain(
                         f"nothing works on session {session_id} now: `llmtune resume {session_id}` goes on with it"
@@ -121,6 +128,15 @@ def follow(
                 f"`llmtune attach {session_id}` comes back to it, `llmtune stop {session_id}` ends it"
             )
             return 130
+
+
+def hindrance(place: Path, session_id: int) -> str | None:
+    """Why the keeper cannot write its results now (a full disk), which the database cannot say; None where it can."""
+    try:
+        blocked = call(place, "session", session_id, "status").get("blocked")
+    except EngineError:  # gone, or busy: the watch over it tells
+        return None
+    return None if blocked is None else clean(str(blocked), 500)
 
 
 def finish(reader: "Reader", session: SessionRecord, as_json: bool) -> int:
