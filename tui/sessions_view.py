@@ -9,8 +9,8 @@ from engine.text import clean
 from store.clock import parse_utc, utc_now
 from store.errors import NotFound
 from store.records import SessionRecord
-from tui.tune_view import LIVE_STATES, outcome, state_word
-from tuning.results import session_result
+from tui.tune_source import read_view
+from tui.tune_view import LIVE_STATES, TuneView, outcome, state_word
 from tuning.schedule import baseline_launches
 
 if TYPE_CHECKING:
@@ -32,11 +32,19 @@ class SessionLine:
 
 @dataclass(frozen=True, slots=True)
 class SessionsSnapshot:
-    """All sessions, the newest first; `chosen` is the one under the cursor and `said` what came of it."""
+    """All sessions, the newest first; `chosen` is the one under the cursor, `view` all of it."""
 
     lines: tuple[SessionLine, ...]
     chosen: int | None = None
-    said: str = ""
+    view: TuneView | None = None
+
+    @property
+    def said(self) -> str:
+        """What came of the chosen session."""
+        if self.view is None:
+            return ""
+        message = self.view.session.message
+        return ". ".join([outcome(self.view.result), *([clean(message, 200)] if message else [])])
 
 
 class SessionsSource:
@@ -57,9 +65,18 @@ class SessionsSource:
                 session_line(one, counts.get(one.id or 0), self._alive) for one in reversed(reader.sessions())
             )
         if version != self._seen or lines != self._last.lines or chosen != self._last.chosen:
-            self._last = SessionsSnapshot(lines, chosen, _said(reader, chosen))
+            self._last = SessionsSnapshot(lines, chosen, self._view(reader, chosen))
         self._seen = version
         return self._last
+
+    def _view(self, reader: "Reader", chosen: int | None) -> TuneView | None:
+        if chosen is None:
+            return None
+        try:
+            session = reader.session(chosen)
+        except NotFound:
+            return None
+        return read_view(reader, session, self._alive, utc_now())
 
 
 def session_line(session: SessionRecord, counts: "SessionProgress | None", alive: Callable[[int], bool]) -> SessionLine:
@@ -113,14 +130,3 @@ def matching(lines: tuple[SessionLine, ...], words: str) -> tuple[SessionLine, .
     """The lines that hold every word of the filter."""
     wanted = words.lower().split()
     return tuple(line for line in lines if all(word in line.haystack for word in wanted))
-
-
-def _said(reader: "Reader", chosen: int | None) -> str:
-    if chosen is None:
-        return ""
-    try:
-        session = reader.session(chosen)
-    except NotFound:
-        return ""
-    result = session_result(session, reader.launches(chosen), reader.runs(chosen), utc_now())
-    return ". ".join([outcome(result), *([clean(session.message, 200)] if session.message else [])])

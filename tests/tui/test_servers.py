@@ -257,7 +257,7 @@ async def test_the_list_keeps_its_cursor_when_servers_come(app: LlmtuneApp, fill
 def test_a_log_is_read_in_bounded_pieces(tmp_path: Path) -> None:
     path = tmp_path / "log"
     tail = LogTail(str(path))
-    assert tail.read().note == "no log yet"
+    assert tail.read().note == f"no log at {tail.path}"
     path.write_bytes(b"".join(b"line %d\n" % number for number in range(200_000)))
     first = tail.read()
     assert first.lines[-1] == "line 199999"

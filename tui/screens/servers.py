@@ -115,7 +115,11 @@ class ServersScreen(LlmtuneScreen):
         return ServersSnapshot(tuple(servers), chosen.id, log, tuple(reader.events(server_id=chosen.id, limit=20)))
 
     def show(self, snapshot: ServersSnapshot) -> None:
+        before = self._server()
         self._snapshot = snapshot
+        now = self._server()
+        if now is None or before is None or (now.id, now.state) != (before.id, before.state):
+            self.refresh_bindings()
         self.set_class(not snapshot.servers, "-empty")
         self.query_one(ServerTable).update_servers(snapshot.servers, self._now(), snapshot.chosen)
         self.redraw()
@@ -176,9 +180,6 @@ class ServersScreen(LlmtuneScreen):
         server = self._commandable("stop")
         if server is None:
             return
-        if server.state not in ACTIVE:
-            self.say(f"{server.name} does not run")
-            return
         question = f"Stop {server.name} on port {server.port}? Requests that it is answering are lost."
         self._ask_then(question, "stop", server)
 
@@ -192,6 +193,13 @@ class ServersScreen(LlmtuneScreen):
             return
         question = f"Restart {server.name} on port {server.port}? Requests that it is answering are lost."
         self._ask_then(question, "restart", server)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keys that would do something to the chosen server."""
+        if action not in ("stop", "restart", "details", "monitor", "log", "copy"):
+            return True
+        server = self._server()
+        return server is not None and (action != "stop" or server.state in ACTIVE)
 
     def _commandable(self, deed: str) -> ServerRecord | None:
         """The chosen server if it is one that takes commands, else a line that says why not."""

@@ -17,8 +17,10 @@ from tui.screens.exporting import ExportingScreen
 from tui.screens.plot import PlotScreen
 from tui.screens.session_report import SessionReportScreen
 from tui.sessions_view import TITLES, SessionLine, SessionsSnapshot, SessionsSource, matching
+from tui.tune_view import TuneView
 from tui.widgets.confirm import Confirm
 from tui.widgets.copy import CopyPanel
+from tui.widgets.session_panel import SessionPanel
 
 if TYPE_CHECKING:
     from store.reader import Reader
@@ -32,6 +34,7 @@ class SessionTable(DataTable[Text]):
     """The list, its rows keyed by the session's id."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "select_cursor", "open"),
         Binding("j", "cursor_down", show=False),
         Binding("k", "cursor_up", show=False),
     ]
@@ -62,6 +65,10 @@ class SessionsScreen(ExportingScreen):
     SessionsScreen SessionTable { height: 1fr; overflow-x: hidden; scrollbar-size-vertical: 1; }
     SessionsScreen #none { padding: 1; display: none; }
     SessionsScreen #filter { display: none; }
+    SessionsScreen SessionPanel { display: none; height: auto; max-height: 60%; border-top: solid $panel; }
+    SessionsScreen.-tall SessionPanel { display: block; }
+    SessionsScreen SessionPanel.-none { display: none; }
+    SessionsScreen SessionPanel #progress, SessionsScreen SessionPanel #below { display: none; }
     SessionsScreen #said { height: auto; max-height: 2; padding: 0 1; color: $text-muted; }
     """
 
@@ -78,6 +85,7 @@ class SessionsScreen(ExportingScreen):
         yield SessionTable(id="list", cursor_type="row", cell_padding=0)
         yield Static(NOTHING, id="none", markup=False)
         yield Static("", id="said", markup=False)
+        yield SessionPanel(id="chosen")
 
     def on_mount(self) -> None:
         table = self.query_one(SessionTable)
@@ -97,6 +105,13 @@ class SessionsScreen(ExportingScreen):
         self._fill()
         if snapshot.chosen == self._chosen:
             self.query_one("#said", Static).update(Content(snapshot.said))
+            self._show_chosen(snapshot.view)
+
+    def _show_chosen(self, view: TuneView | None) -> None:
+        panel = self.query_one(SessionPanel)
+        panel.set_class(view is None, "-none")
+        if view is not None and panel.display:
+            panel.show(view)
 
     def _fill(self) -> None:
         table = self.query_one(SessionTable)
@@ -123,7 +138,7 @@ class SessionsScreen(ExportingScreen):
         self.query_one("#none").display = not self._lines
         table.display = bool(self._lines)
 
-    @on(DataTable.RowHighlighted)
+    @on(DataTable.RowHighlighted, "#list")
     def _highlighted(self, event: DataTable.RowHighlighted) -> None:
         if event.row_key.value is not None and int(event.row_key.value) != self._chosen:
             self._chosen = int(event.row_key.value)
@@ -147,7 +162,7 @@ class SessionsScreen(ExportingScreen):
 
     # keys
 
-    @on(DataTable.RowSelected)
+    @on(DataTable.RowSelected, "#list")
     def action_open(self) -> None:
         """The report of the chosen session."""
         if self._chosen is not None:

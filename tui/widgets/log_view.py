@@ -39,7 +39,7 @@ class LogTail:
         try:
             self._take()
         except FileNotFoundError:
-            return LogLines(self.path, note="no log yet")
+            return LogLines(self.path, note=f"no log at {self.path}")
         except OSError as error:
             return LogLines(self.path, tuple(self._lines), self._end, note=f"cannot read the log: {error.strerror}")
         return LogLines(self.path, tuple(self._lines), self._end)
