@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.text import clean
-from tui.chart import MARKERS, Axes, Series
-from tui.metric_text import metric_name, metric_unit
+from tui.chart import MARKERS, Axes, Series, limits_of
+from tui.metric_text import metric_name, metric_unit, number
 from tui.plan_form import DEFAULT
 from tui.tune_view import TuneView, setting_flags, short_flag
 from tuning.grid import shown_setting
@@ -16,6 +16,10 @@ LAUNCHES = "launches"
 STYLES = ("cyan", "yellow", "green", "magenta", "blue", "red", "white", "bright_black")
 TICK_ROOM = 56
 """Cells that the names under an axis share, in the narrowest chart that is worth reading."""
+BEYOND = 1.5
+"""How far the picture reaches beyond the means, in their range: an interval of two launches may be ten times that."""
+LEAST_RANGE = 0.1
+"""The smallest range that is drawn, as a share of the largest mean: less looks like a difference and is none."""
 DODGE = 0.08
 """How far points of different series at one value stand apart, in steps of the axis."""
 
@@ -58,19 +62,33 @@ def plot(view: TuneView, workload: str, metric: str, parameter: str) -> Plot:
         series += _series(placed, metric, MARKERS[at], STYLES[at], name)
         legend.append(f"{MARKERS[at]} {name or _alone(members, parameter)}")
     left = len(groups) - len(shown)
-    axes = Axes(clean(parameter, 40), y_label, tuple((float(place), text) for text, place in ticks.items()))
-    note = f"{left} more combinations of the other settings are not drawn" if left else ""
-    return Plot(tuple(series), axes, tuple(legend) if len(shown) > 1 else (), note)
+    limits, cut = _y_limits(series)
+    axes = Axes(clean(parameter, 40), y_label, tuple((float(place), text) for text, place in ticks.items()), limits)
+    notes = [f"{left} more combinations of the other settings are not drawn"] if left else []
+    return Plot(tuple(series), axes, tuple(legend) if len(shown) > 1 else (), "; ".join([*notes, *cut]))
 
 
 def _by_candidate(results: Sequence[CandidateResult], metric: str, y_label: str) -> Plot:
     placed = [(float(one.candidate.index), one) for one in results]
     room = TICK_ROOM // max(1, len(results))
     ticks = tuple((float(one.candidate.index), _short(one.candidate, room)) for one in results)
-    names = [f"{one.candidate.index} {_label(one.candidate)}" for one in results]
+    names = [f"{one.candidate.index} {_label(one.candidate)}" for one in results if len(_label(one.candidate)) > room]
     # Candidates have no order that a line could follow.
     series = _series(placed, metric, MARKERS[0], STYLES[0], "", line=False)
-    return Plot(tuple(series), Axes("candidate", y_label, ticks), tuple(names))
+    limits, cut = _y_limits(series)
+    return Plot(tuple(series), Axes("candidate", y_label, ticks, limits), tuple(names), "; ".join(cut))
+
+
+def _y_limits(series: Sequence[Series]) -> tuple[tuple[float, float] | None, list[str]]:
+    """Limits around the means, and a note where an interval reaches beyond them: it is drawn up to the edge."""
+    means = [y for one in series if one.marks for _, y in one.points if y is not None]
+    if not means:
+        return None, []
+    reach = BEYOND * max(max(means) - min(means), LEAST_RANGE * max(map(abs, means)))
+    ends = [y for one in series for _, y in one.points if y is not None]
+    low, high = max(min(ends), min(means) - reach), min(max(ends), max(means) + reach)
+    beyond = [number(end) for end in (min(ends), max(ends)) if not low <= end <= high]
+    return limits_of((low, high)), [f"beyond the picture: intervals to {' and '.join(beyond)}"] if beyond else []
 
 
 def _series(
@@ -126,7 +144,7 @@ def _others(candidate: Candidate, parameter: str) -> str:
 
 def _alone(members: Sequence[CandidateResult], parameter: str) -> str:
     """The series of those that set nothing beside the parameter."""
-    return DEFAULT if all(one.candidate.index == 0 for one in members) else f"only {short_flag(parameter)}"
+    return DEFAULT if all(one.candidate.index == 0 for one in members) else "nothing else set"
 
 
 def _short(candidate: Candidate, room: int) -> str:

@@ -211,12 +211,14 @@ def now_line(view: TuneView) -> str:
 
 
 def launch_name(view: TuneView, candidate: int) -> str:
-    """`[2048, 0.9, 256]`, or `default`."""
+    """`[2048, 0.9, 256]` where it sets every flag of the table, else its label (`util 0.98`), or `default`."""
     if candidate == 0:
         return DEFAULT
     found = next((one for one in view.candidates if one.index == candidate), None)
     if found is None:
         return f"candidate {candidate}"
+    if len(found.settings) < len(setting_flags(view.candidates)):
+        return clean(found.label, 60)
     return f"[{', '.join(clean(shown_setting(flag, value), 16) for flag, value in found.settings.items())}]"
 
 

@@ -60,6 +60,7 @@ async def test_the_list_shows_the_newest_first_and_says_what_came_of_it(three: P
         assert shown.index("half") < shown.index("plain") < shown.index("awq [/bold]")
         for words in ("! interrupted", "✓ done", "25/32", "1 launch failed"):
             assert words in shown, words
+        assert ("did not start: out of memory" in shown) == (size == LARGE)  # the chosen session, where there is room
         assert "\x1b" not in shown
 
 
@@ -149,7 +150,7 @@ async def test_plots_by_keys(three: Path, size: tuple[int, int]) -> None:
         await on_list(pilot, "half")
         await pilot.press("g")
         await until(pilot, lambda: isinstance(pilot.app.screen, PlotScreen) and "▲" in text_of(pilot))
-        assert "total_tok_per_s against max-num-batched-tokens" in text_of(pilot)
+        assert "total tok/s against max-num-batched-tokens" in text_of(pilot)
         assert "16384" in text_of(pilot)
         await pilot.press("p")
         await until(pilot, lambda: "against gpu-memory-utilization" in text_of(pilot))

@@ -17,7 +17,7 @@ from tui.tune_source import read_view
 from tui.tune_view import TuneView
 from tui.widgets.workload_form import form_values, workload_of
 from tuning.demo import demo_plan
-from tuning.records import RUN_METRICS, Effect, Plan, PlanError
+from tuning.records import RUN_METRICS, Candidate, Effect, Plan, PlanError, Summary
 
 
 @pytest.fixture
@@ -249,11 +249,35 @@ def test_a_plot_has_the_default_first_and_a_series_for_each_combination(running:
 def test_a_plot_against_the_candidates(running: TuneView) -> None:
     assert plot_view.parameters(running)[-1] == plot_view.LAUNCHES
     found = plot_view.plot(running, "chat", "mean_ttft_ms", plot_view.LAUNCHES)
-    assert found.legend[0] == "0 default"
+    assert [text for _, text in found.axes.x_ticks] == ["default", "2048 · 0.9", "8192 · 0.9", "16384 · 0.98"]
+    assert found.legend == ()  # names what does not fit under its point
     assert "(ms)" in found.axes.y_label
 
 
+def test_an_interval_that_dwarfs_the_means_is_cut_and_told(running: TuneView) -> None:
+    results = tuple(
+        replace(one, summaries={"total_tok_per_s": Summary(2, 4, mean, 1.0, mean / 6, 6 * mean)})
+        for one, mean in zip(running.result.results[:2], (13_000.0, 12_600.0), strict=True)
+    )
+    view = replace(running, result=replace(running.result, results=results))
+    for parameter in ("max-num-batched-tokens", plot_view.LAUNCHES):
+        found = plot_view.plot(view, "chat", "total_tok_per_s", parameter)
+        assert found.axes.y_limits is not None
+        low, high = found.axes.y_limits
+        assert 10_000 < low < 12_600
+        assert 13_000 < high < 16_000
+        assert found.note.endswith("beyond the picture: intervals to 2,100 and 78,000")
+
+
 # words
+
+
+def test_a_launch_is_named_so_that_nobody_must_guess_the_flag(running: TuneView) -> None:
+    assert tune_view.launch_name(running, 2) == "[8192, 0.90]"
+    first = running.result.results[2]
+    alone = replace(first, candidate=Candidate(9, "util 0.98", {"gpu-memory-utilization": 0.98}))
+    view = replace(running, result=replace(running.result, results=(*running.result.results, alone)))
+    assert tune_view.launch_name(view, 9) == "util 0.98"
 
 
 def test_numbers_have_units_and_absent_is_a_dash() -> None:

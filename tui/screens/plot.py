@@ -10,7 +10,7 @@ from textual.widgets import Static
 from engine.text import clean
 from store.clock import utc_now
 from tui import chart, plot_view
-from tui.metric_text import next_metric
+from tui.metric_text import metric_name, next_metric
 from tui.screens.base import LlmtuneScreen, Number
 from tui.tune_source import read_view
 from tui.tune_view import TuneView
@@ -107,8 +107,9 @@ class PlotScreen(LlmtuneScreen):
         metric = self._metric or view.result.metric.get(self._workload, "total_tok_per_s")
         found = plot_view.plot(view, self._workload, metric, self._parameter)
         picture = self.query_one("#picture", Static)
-        title = f'Session {self._session_id} "{clean(view.session.name, 40)}": {metric} against {found.axes.x_label}'
-        self.query_one("#title", Static).update(Text(title))
+        session = f'Session {self._session_id} "{clean(view.session.name, 40)}"'
+        title = Text(f"{session}: {metric_name(metric)} against {found.axes.x_label}")
+        self.query_one("#title", Static).update(title)
         picture.update(chart.draw(found.series, found.axes, picture.content_size.width, picture.content_size.height))
         legend = [*found.legend, *([found.note] if found.note else [])]
         self.query_one("#legend", Static).update(Text("   ".join(legend)))
