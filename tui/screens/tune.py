@@ -44,6 +44,7 @@ class TuneScreen(PlanEditing):
         Number(
             "block n of m", "a block is one fresh launch of every candidate in play, and one to three of the default"
         ),
+        Number("n of m runs", "runs made of those planned, warm-ups too"),
         Number("n", "launches measured; the runs on one launch are averaged, so n counts what is independent"),
         Number("total tok/s", "the deciding metric: mean over launches. m shows another"),
         Number(

@@ -37,7 +37,7 @@ class AskLine(ModalScreen[str | None]):
         with Vertical():
             yield Static(self._question, markup=False)
             yield Input(self._value, placeholder=self._hint, compact=True, select_on_focus=False)
-            yield Static("enter does it   esc leaves it", markup=False, classes="keys")
+            yield Static("enter does it   esc back, nothing happens", markup=False, classes="keys")
 
     @on(Input.Submitted)
     def give(self, event: Input.Submitted) -> None:

@@ -31,7 +31,7 @@ class Choose(ModalScreen[str | None]):
             yield Static(self._question, markup=False)
             for key, words in self._choices.items():
                 yield Static(f"  {key}  {words}", markup=False)
-            yield Static("  esc  nothing", markup=False)
+            yield Static("  esc  back, nothing happens", markup=False)
 
     def on_key(self, event: Key) -> None:
         event.stop()

@@ -37,7 +37,7 @@ class Confirm(ModalScreen[bool]):
     def compose(self) -> ComposeResult:
         with Vertical():
             yield Static(self._question, markup=False)
-            yield Static(f"y {self._deed}   n leave it", markup=False, classes="keys")
+            yield Static(f"y {self._deed}   n back, nothing happens", markup=False, classes="keys")
 
     def action_answer(self, yes: bool) -> None:
         """Close with the answer."""

@@ -35,7 +35,8 @@ class CopyPanel(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         with VerticalScroll():
             yield Static(
-                f"{self._what}, sent to the clipboard. If your terminal does not take it, select it here. esc closes.",
+                f"{self._what}, sent to the clipboard. If your terminal does not take it, select it here with the "
+                "mouse, in most terminals with shift held. esc closes.",
                 markup=False,
                 classes="keys",
             )
