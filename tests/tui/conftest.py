@@ -1,6 +1,7 @@
 """A data directory as a morning's work leaves it: figures of the recorded H200 and CPU servers."""
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -64,7 +65,7 @@ def server(folder: Path, **changes: Any) -> ServerRecord:
         "started_at": ago(4000),
         "ready_at": ago(3915),
         "facts": H200_FACTS,
-        "raw": {"spec": {"flags": {"max-num-seqs": 256}}},
+        "raw": {"spec": {"flags": {"max-num-seqs": 256, "gpu-memory-utilization": 0.9}}},
     }
     return ServerRecord(**{**fields, **changes})
 
@@ -107,6 +108,23 @@ def busy_samples(server_id: int, seconds: int = 300) -> list[SampleRecord]:
         )
         for tick in range(seconds)
     ]
+
+
+async def idle(min_sleep: float = 0.0, max_sleep: float = 1.0) -> None:
+    """Until the UI thread had nothing to do for 3 ms. Textual's own wait looks at the whole process, our poller's
+    thread too, in steps of 20 ms and twice a key: seconds for a test that types a line."""
+    end = time.monotonic() + max_sleep
+    while time.monotonic() < end:
+        used = time.thread_time()
+        await asyncio.sleep(0.003)
+        if time.thread_time() - used < 0.0005:
+            return
+
+
+@pytest.fixture(autouse=True)
+def _idle_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("textual.app", "textual.pilot"):
+        monkeypatch.setattr(f"{module}.wait_for_idle", idle)
 
 
 @pytest.fixture

@@ -43,14 +43,16 @@ async def test_every_figure_stands_where_it_is_looked_for(app: LlmtuneApp, fille
             ("output", "4,512/s", "prefix hits    32.1 %"),
             ("prompt", "9,101/s", "preempted        16 +16/min"),
             ("requests", "35.2/s", "finished     10,525"),
-            ("GPU 0", "130.7 GiB", "of 140.4 GiB  41 °C"),
-            ("H200", "98 %", "612 of 700 W  1,980 MHz"),
+            ("GPU 0", "130.7 GiB", "of 140.4 GiB  budget 0.9"),
+            ("H200", "98 %", "612 of 700 W  41 °C"),
         ):
             shown = line(app, label)
             assert f" {value} " in shown, label
             assert note in shown, label
             assert "█" in shown or "▆" in shown, label
+        assert "1,980 MHz  not throttled" in line(app, "clock")
         assert "preemptions began" in screen_text(app)
+        assert ("concurrency" in screen_text(app)) == (size[0] >= 120)  # what is known of it, where there is room
 
 
 async def test_what_cannot_be_read_is_absent_and_never_zero(app: LlmtuneApp, writer: Writer, data_dir: Path) -> None:
@@ -65,7 +67,10 @@ async def test_what_cannot_be_read_is_absent_and_never_zero(app: LlmtuneApp, wri
         assert "no GPU reading" in line(app, "GPU")
 
 
-async def test_a_silent_server_is_said_and_its_history_ends(app: LlmtuneApp, writer: Writer, data_dir: Path) -> None:
+async def test_a_silent_server_is_said_and_its_history_ends(
+    app: LlmtuneApp, writer: Writer, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tui.screens.monitor.is_running", lambda *_: True)
     number = writer.insert(server(data_dir))
     writer.insert_samples(busy_samples(number)[:-100])
     async with app.run_test() as pilot:
@@ -73,8 +78,48 @@ async def test_a_silent_server_is_said_and_its_history_ends(app: LlmtuneApp, wri
         await fed(pilot)
         assert "✗ silent" in screen_text(app)
         assert "no answer for 1:40" in screen_text(app)
-        history = line(app, "running").partition("–")[0] or line(app, "running")
-        assert "      of 256" in line(app, "running"), history
+        assert "      of 256" in line(app, "running")
+        for label in ("KV cache", "running", "waiting", "output", "prompt", "requests"):
+            assert line(app, label).removeprefix(f" {label}").split()[0] == "–", label
+        assert "no reading for 1:40" in line(app, "GPU")
+        assert "▶ live" not in screen_text(app)
+
+
+@pytest.mark.parametrize("state", ["stopped", "failed"])
+async def test_a_server_that_ended_keeps_its_last_minutes_and_no_figure(
+    app: LlmtuneApp, writer: Writer, data_dir: Path, state: Any
+) -> None:
+    why = "out of memory, 0.5 GiB short [/x]" if state == "failed" else None
+    number = writer.insert(server(data_dir, state=state, stopped_at=ago(600), ready_at=ago(1000), failure=why))
+    shifted = [replace(one, at=ago(601 + 299 - at)) for at, one in enumerate(busy_samples(number))]
+    writer.insert_samples(shifted)
+    async with app.run_test() as pilot:
+        await pilot.press("2")
+        await fed(pilot)
+        app.monitor_server(number)
+        await fed(pilot, until=lambda: "■ ended" in screen_text(app))
+        assert state in screen_text(app)
+        assert (why or "ended") in screen_text(app)
+        assert line(app, "running").split()[1] == "–"
+        assert "▅▆▆▆" in line(app, "running")
+        assert "finished     10,525" in line(app, "requests")
+
+
+async def test_a_ready_server_whose_keeper_is_gone_says_so(app: LlmtuneApp, writer: Writer, data_dir: Path) -> None:
+    writer.insert_samples(busy_samples(writer.insert(server(data_dir)))[:-100])
+    async with app.run_test() as pilot:
+        await pilot.press("2")
+        await fed(pilot)
+        assert "not sampled for 1:40: its keeper is gone" in screen_text(app)
+
+
+async def test_a_start_that_is_under_way_shows_its_stages(app: LlmtuneApp, filled: Path) -> None:
+    async with app.run_test() as pilot:
+        await pilot.press("2")
+        await fed(pilot)
+        app.monitor_server(2)
+        await fed(pilot, until=lambda: "◐ starting" in screen_text(app))
+        assert "✔ weights 0.25 GiB 0.4 s" in screen_text(app)
 
 
 async def test_keys_window_freeze_copy(app: LlmtuneApp, filled: Path, writer: Writer) -> None:
