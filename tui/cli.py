@@ -109,6 +109,10 @@ def build_parser() -> _Parser:
         _add_session(control)
         if name == "skip":
             control.add_argument("candidate", type=int, metavar="CANDIDATE", help="its number, as the report shows it")
+        if name == "resume":
+            control.add_argument(
+                "--accept-changes", action="store_true", help="also where vLLM, driver, GPU or model are others now"
+            )
     report = add("report", "report", "a session's results", as_json)
     _add_session(report)
     report.add_argument("--format", choices=("md", "json", "csv"), help="default md")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from engine.installation import find_vllm
 from engine.keeper.client import is_running
 from engine.keeper.secrets import pass_secrets, restore_secrets
 from engine.keeper.spawn import spawn_keeper
@@ -15,13 +16,25 @@ from engine.text import HIDDEN, clean, redact_env
 from store.clock import utc_now
 from store.database import open_reader, open_writer
 from store.location import database_file
-from store.records import SessionRecord
+from store.records import EventRecord, SessionRecord
+from tuning.environment_change import differences
 from tuning.grid import candidates
 from tuning.machine import describe_machine
 from tuning.plan_json import plan_from_json, plan_json
 from tuning.records import Plan
 
 MODULE = "tuning.keeper"
+
+
+class MachineChanged(EngineError):
+    """The session was measured on something else than what is here now; `differences` are one line each."""
+
+    def __init__(self, session_id: int, differences: list[str]) -> None:
+        super().__init__(
+            f"session {session_id} was measured on another machine ({'; '.join(differences)}): its numbers would be "
+            f"mixed; go on all the same with llmtune resume {session_id} --accept-changes, or start a new session"
+        )
+        self.differences = differences
 
 
 def create_session(data_dir: Path, plan: Plan, plan_text: str, installation: Installation) -> int:
@@ -59,12 +72,14 @@ def start_keeper(
     session_id: int,
     server_env: Mapping[str, str] | None = None,
     environ: Mapping[str, str] = os.environ,
+    accept_changes: bool = False,
 ) -> int:
     """Start, or start again, the keeper of a session; returns its pid. It goes on at the first run without a result.
 
     `server_env` is the plan's own where it was just read, since only then its secrets are at hand. Raises EngineError:
     done already, has a keeper, a secret that is needed again, or a keeper that did not start, which then is the
-    session's end until it is resumed.
+    session's end until it is resumed; MachineChanged where something was measured already and vLLM, driver, GPU or
+    model are others now, unless `accept_changes`: then both machines are kept with the session.
     """
     with open_reader(database_file(data_dir)) as reader:
         session = reader.session(session_id)
@@ -73,6 +88,8 @@ def start_keeper(
     if server_env is None:
         server_env = restore_secrets(session.plan["server_env"], {}, environ)
     _require_no_keeper(data_dir, session)
+    if session.started_at is not None:
+        _meet_the_machine(data_dir, session, environ, accept_changes)
     try:
         return spawn_keeper(data_dir, "session", session_id, MODULE, pass_secrets(environ, server_env))
     except EngineError as error:
@@ -95,6 +112,24 @@ def _require_no_keeper(data_dir: Path, session: SessionRecord) -> None:
             f"session {session.id} has a keeper that cannot be asked, process {session.keeper_pid}: "
             f"end it with kill {session.keeper_pid} and resume then"
         )
+
+
+def _meet_the_machine(data_dir: Path, session: SessionRecord, environ: Mapping[str, str], accept_changes: bool) -> None:
+    """Compare what is here with what the session knows. Raises MachineChanged, and EngineError for a vLLM gone."""
+    assert session.id is not None
+    installation = find_vllm(session_installation(session).path, environ)
+    machine = describe_machine(str(session.plan["model"]), installation)
+    changed = differences(session.environment, machine)
+    if not changed:
+        return
+    if not accept_changes:
+        raise MachineChanged(session.id, changed)
+    earlier = [*session.raw.get("earlier_environments", []), session.environment]
+    raw = {**session.raw, "earlier_environments": earlier, "installation": asdict(installation)}
+    with open_writer(database_file(data_dir)) as writer, writer.transaction():
+        writer.update(SessionRecord, session.id, environment=machine, raw=raw)
+        text = f"goes on on another machine, as accepted: {'; '.join(changed)}"
+        writer.insert(EventRecord(at=utc_now(), level="warning", text=text, session_id=session.id))
 
 
 def session_plan(session: SessionRecord, secret_env: Mapping[str, str], environ: Mapping[str, str]) -> Plan:
