@@ -54,6 +54,24 @@ async def test_a_pause_holds_until_resumed_or_stopped() -> None:
         await asyncio.wait_for(held, 1)
 
 
+async def test_a_skip_ends_the_hold_of_the_candidate_in_hand() -> None:
+    controls = Controls()
+    controls.begin(2)
+    controls.pause()
+    held = asyncio.create_task(controls.while_paused())
+    await asyncio.sleep(0)
+    controls.skip(2)
+    with pytest.raises(Interrupted, match="skip"):
+        await asyncio.wait_for(held, 1)
+
+
+def test_of_several_reasons_to_stop_the_first_stands() -> None:
+    controls = Controls()
+    controls.stop("the budget is spent")
+    controls.stop("the keeper was sent SIGTERM")
+    assert controls.stop_reason == "the budget is spent"
+
+
 async def test_an_error_of_the_work_itself_is_not_hidden() -> None:
     async def fails() -> None:
         raise ValueError("its own")

@@ -78,7 +78,9 @@ class World:
             for run in runs:
                 self._run(cell, launch_id, run)
         except LaunchFailed as error:
-            self.writer.update(LaunchRecord, launch_id, state="failed", failure=str(error))
+            self.writer.update(
+                LaunchRecord, launch_id, state="failed", failure=str(error), failure_class=error.failure_class
+            )
             raise
         except Interrupted:
             self.writer.update(LaunchRecord, launch_id, state="abandoned")
@@ -185,6 +187,30 @@ async def test_a_failure_that_may_pass_is_tried_in_the_next_block_and_then_no_mo
     world.before_launch = crash
     await world.sweep(Controls()).run()
     assert [launch for launch in world.launched if launch[1] == 1] == [(0, 1, 1), (1, 1, 1)]
+
+
+async def test_a_port_that_another_took_is_no_candidates_fault(world: World) -> None:
+    unlucky = iter([LaunchFailed("port 8000 is taken", "port_in_use", 1)])
+
+    def once(cell: Cell) -> None:
+        if cell.candidate == 1:
+            for failure in unlucky:
+                raise failure
+
+    world.before_launch = once
+    await world.sweep(Controls()).run()
+    assert [launch for launch in world.launched if launch[1] == 1] == [(0, 1, 1), (0, 1, 2), (1, 1, 1)]
+    assert "out" not in world.reader.session(world.session_id).raw
+
+
+async def test_a_port_that_is_always_taken_is_not_tried_for_ever(world: World) -> None:
+    def never(cell: Cell) -> None:
+        if cell.candidate == 1:
+            raise LaunchFailed("port 8000 is taken", "port_in_use", 1)
+
+    world.before_launch = never
+    await world.sweep(Controls()).run()
+    assert [launch for launch in world.launched if launch[1] == 1] == [(0, 1, 1), (0, 1, 2), (0, 1, 3)]
 
 
 async def test_the_baseline_is_started_again_at_once_and_its_second_failure_ends_the_sweep(world: World) -> None:
