@@ -29,10 +29,11 @@ CERTAIN_FAILURES = frozenset(
         "lora_refused",
     }
 )
-# Here it lies in neither: another program was quicker to take the port.
-BAD_LUCK = frozenset({"port_in_use"})
+# Here it lies in something that struck the server from outside: another program that took the port, a signal.
+FROM_OUTSIDE = frozenset({"port_in_use", "interrupted", "host_oom"})
 STARTS_BEFORE_LEAVING = 2
-UNLUCKY_STARTS = 3  # of one cell; then the machine is to blame for more than a coincidence
+STRUCK_BEFORE_LEAVING = 4  # launches of one cell; then it is more than a coincidence
+RUN_BREAKS = 4  # of one run: its benchmark process ended or timed out
 
 Launch = Callable[[Cell, Candidate, int, list[PlannedRun]], Awaitable[None]]
 
@@ -71,6 +72,7 @@ class Sweep:
         self._launch = launch
         self._gate = gate
         self._reload = reload
+        self._earlier = max((each.id or 0 for each in reload()[0]), default=0)
         self._out: dict[int, str] = {int(key): why for key, why in self._raw.get("out", {}).items()}
         controls.skipped.update(self._out)
 
@@ -123,7 +125,7 @@ class Sweep:
         while True:
             launches, runs = self._reload()
             missing = self._missing(cell, launches, runs)
-            if not missing or self._has_left(cell, launches):
+            if not missing or self._has_left(cell):
                 return
             self._controls.begin(cell.candidate)
             try:
@@ -142,31 +144,37 @@ class Sweep:
                 self._controls.begin(None)
 
     async def _again(self, cell: Cell, error: LaunchFailed) -> bool:
-        """Whether to start this cell once more: after bad luck, and the baseline, since the whole block hangs on it."""
-        launches, _ = self._reload()
-        if error.failure_class in BAD_LUCK and not _too_unlucky(cell, launches):
-            return True
-        failed = [each for each in launches if each.candidate == cell.candidate and each.state == "failed"]
-        certain = error.failure_class in CERTAIN_FAILURES
-        if certain or len(failed) >= STARTS_BEFORE_LEAVING:
-            if cell.candidate == BASELINE:
-                raise BaselineFailed(f"the baseline does not start, so nothing can be compared: {error}")
-            await self.leave(cell.candidate, f"did not start: {error}")
-            return False
-        return cell.candidate == BASELINE
+        """Whether to start this cell once more: one that was struck, and the baseline, on which the block hangs."""
+        failed = [each for each in self._failed() if each.candidate == cell.candidate]
+        struck = [each for each in failed if _struck(each) and _is_of(cell, each)]
+        to_blame = [each for each in failed if not _struck(each)]
+        if _struck(failed[-1]):
+            given_up = len(struck) >= STRUCK_BEFORE_LEAVING
+        else:
+            given_up = error.failure_class in CERTAIN_FAILURES or len(to_blame) >= STARTS_BEFORE_LEAVING
+        if not given_up:
+            return _struck(failed[-1]) or cell.candidate == BASELINE
+        if cell.candidate == BASELINE:
+            raise BaselineFailed(f"the baseline does not start, so nothing can be compared: {error}")
+        await self.leave(cell.candidate, f"did not start: {error}")
+        return False
 
-    def _has_left(self, cell: Cell, launches: list[LaunchRecord]) -> bool:
+    def _has_left(self, cell: Cell) -> bool:
         if cell.candidate in self._out:
             return True
         if cell.candidate == BASELINE:
             return False
-        blamed = any(each.failure_class not in BAD_LUCK for each in _failed_of(cell, launches))
-        return blamed or _too_unlucky(cell, launches)
+        return any(_is_of(cell, each) and not _struck(each) for each in self._failed())
+
+    def _failed(self) -> list[LaunchRecord]:
+        """The launches that failed under this keeper: to resume a session gives each candidate its chances again."""
+        launches, _ = self._reload()
+        return [each for each in launches if each.state == "failed" and (each.id or 0) > self._earlier]
 
     def _missing(self, cell: Cell, launches: list[LaunchRecord], runs: list[RunRecord]) -> list[PlannedRun]:
         """The cell's runs without a result. A workload with any left is warmed up again: the launch will be fresh.
 
-        A run that was rejected twice has had its chance and is not missing.
+        A run that was rejected twice has had its chance and is not missing; nor is one that broke too often.
         """
         tried: dict[tuple[str, int], list[str]] = {}
         for run in runs:
@@ -175,7 +183,7 @@ class Sweep:
         settled = {
             key
             for key, states in tried.items()
-            if "done" in states or sum(state in ("rejected", "failed") for state in states) >= 2
+            if "done" in states or states.count("rejected") >= 2 or states.count("failed") >= RUN_BREAKS
         }
         planned = launch_runs(self._plan, self._seed, cell.block)
         open_workloads = {
@@ -195,10 +203,6 @@ def _is_of(cell: Cell, launch: LaunchRecord) -> bool:
     return (launch.block, launch.candidate, launch.slot) == (cell.block, cell.candidate, cell.slot)
 
 
-def _failed_of(cell: Cell, launches: list[LaunchRecord]) -> list[LaunchRecord]:
-    return [each for each in launches if each.state == "failed" and _is_of(cell, each)]
-
-
-def _too_unlucky(cell: Cell, launches: list[LaunchRecord]) -> bool:
-    unlucky = [each for each in _failed_of(cell, launches) if each.failure_class in BAD_LUCK]
-    return len(unlucky) >= UNLUCKY_STARTS
+def _struck(launch: LaunchRecord) -> bool:
+    """Whether a failed launch says little about its configuration: it had served, or something outside ended it."""
+    return launch.ready_at is not None or launch.failure_class in FROM_OUTSIDE

@@ -17,7 +17,7 @@ from tuning.plan_file import read_plan
 from tuning.sessions import create_session, start_keeper
 
 TARGETS = ("terminal", "keeper", "bench", "api", "core", "worker")
-SECONDS_BETWEEN_KILLS = (0.0, 1.5)
+SECONDS_BETWEEN_KILLS = (0.1, 2.0)
 
 
 @pytest.fixture

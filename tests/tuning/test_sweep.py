@@ -210,7 +210,50 @@ async def test_a_port_that_is_always_taken_is_not_tried_for_ever(world: World) -
 
     world.before_launch = never
     await world.sweep(Controls()).run()
-    assert [launch for launch in world.launched if launch[1] == 1] == [(0, 1, 1), (0, 1, 2), (0, 1, 3)]
+    assert [launch for launch in world.launched if launch[1] == 1] == [(0, 1, attempt) for attempt in range(1, 5)]
+
+
+async def test_a_server_that_was_killed_while_it_served_is_started_again_in_its_block(world: World) -> None:
+    kills = iter(range(2))
+
+    def killed_in_its_run(cell: Cell, run: PlannedRun) -> RunState:
+        if cell.candidate == 1 and run.kind == "measured" and next(kills, None) is not None:
+            raise LaunchFailed("ended by signal 9", "host_oom", -9)
+        return "done"
+
+    world.state_of_run = killed_in_its_run
+    await world.sweep(Controls()).run()
+    assert [launch for launch in world.launched if launch[1] == 1] == [(0, 1, 1), (0, 1, 2), (0, 1, 3), (1, 1, 1)]
+    assert world.reader.session(world.session_id).raw.get("out") is None
+
+
+async def test_a_benchmark_that_was_killed_is_made_again_on_a_fresh_launch(world: World) -> None:
+    kills = iter(range(2))
+
+    def bench_dies(cell: Cell, run: PlannedRun) -> RunState:
+        dies = cell.candidate == 1 and run.kind == "measured" and next(kills, None) is not None
+        return "failed" if dies else "done"
+
+    world.state_of_run = bench_dies
+    await world.sweep(Controls()).run()
+    done = [run for run in world.reader.runs(world.session_id, kind="measured") if run.state == "done"]
+    assert len(done) == 2 * 3 * 3
+    assert [launch for launch in world.launched if launch[1] == 1] == [(0, 1, 1), (0, 1, 2), (1, 1, 1)]
+
+
+async def test_to_resume_gives_a_baseline_that_failed_its_chances_again(world: World) -> None:
+    def never(cell: Cell) -> None:
+        if cell.candidate == 0:
+            raise LaunchFailed("no memory", "free_memory_short", 1)
+
+    world.before_launch = never
+    for _ in range(2):
+        with pytest.raises(BaselineFailed):
+            await world.sweep(Controls()).run()
+    assert len([launch for launch in world.launched if launch[1] == 0]) == 4
+    world.before_launch = lambda cell: None
+    await world.sweep(Controls()).run()
+    assert {launch[1] for launch in world.launched if launch[0] == 1} == {0, 1, 2}
 
 
 async def test_the_baseline_is_started_again_at_once_and_its_second_failure_ends_the_sweep(world: World) -> None:
