@@ -103,6 +103,17 @@ def marked(marker: str) -> list[ProcessIdentity]:
     return _identities([stat for stat in all_stats() if wanted in _environ(stat.pid)])
 
 
+def markers() -> dict[int, str]:
+    """The marker of every live process that has one in its environment, by pid."""
+    prefix = f"{MARKER_VARIABLE}=".encode()
+    found: dict[int, str] = {}
+    for stat in all_stats():
+        for variable in _environ(stat.pid):
+            if variable.startswith(prefix) and _lives(stat):
+                found[stat.pid] = variable.removeprefix(prefix).decode(errors="replace")
+    return found
+
+
 def command_line(pid: int) -> str | None:
     """The arguments of `pid` joined with spaces (or the title that it gave itself), None if they cannot be read."""
     try:

@@ -54,7 +54,7 @@ def data_dir(
     home = home or Path(environ.get("HOME") or Path.home())
     mounts = read_mounts() if mounts is None else mounts
     if in_container is None:
-        in_container = _in_container(environ, mounts)
+        in_container = is_container(environ, mounts)
     memory = _xdg(environ, "XDG_STATE_HOME", home / ".local/state") / "llmtune" / "data-dir"
 
     path, why = _choose(explicit, environ, home, mounts, persistent, memory)
@@ -109,7 +109,7 @@ def _survival_warning(path: Path, mounts: tuple[Mount, ...], in_container: bool)
     return None
 
 
-def _in_container(environ: Mapping[str, str], mounts: tuple[Mount, ...]) -> bool:
+def is_container(environ: Mapping[str, str], mounts: tuple[Mount, ...]) -> bool:
     """By the files and variables of container programs, or a root that is an overlay, as theirs are."""
     root = mount_of(Path("/"), mounts)
     return (

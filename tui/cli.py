@@ -81,6 +81,8 @@ def build_parser() -> _Parser:
     demo.add_argument("--model", metavar="PATH", help="the model's folder (a checkout's own where it has one)")
     demo.add_argument("--headless", action="store_true", help="plain lines in place of the screens")
 
+    add("doctor", "doctor", "look at the machine before anything is started", vllm, as_json)
+
     _add_server(add("server", "server", "start, stop and list servers"), shared, vllm, as_json)
 
     monitor = add("monitor", "monitor", "watch servers, whoever started them")

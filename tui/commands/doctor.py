@@ -1,0 +1,78 @@
+"""`llmtune doctor`: the machine, before anything is started."""
+
+import argparse
+import os
+import shutil
+import sys
+from collections.abc import Iterable
+from dataclasses import asdict
+
+from engine.preflight.check import Check, State
+from engine.preflight.doctor import examine
+from engine.preflight.terminal import TerminalReading
+from store.errors import StoreError
+from store.location import data_dir
+from tui.output import say, say_json
+
+GLYPHS: dict[State, str] = {"ok": "✔", "warning": "▲", "problem": "✗"}
+_PLAIN = str.maketrans({"✔": "+", "▲": "!", "✗": "x", "×": "x", "…": "...", "–": "-", "“": '"', "”": '"'})
+
+
+def run(args: argparse.Namespace) -> int:
+    place, why, refused = None, "", None
+    try:
+        chosen = data_dir(args.data_dir, os.environ)
+        place, why = chosen.path, chosen.why
+    except StoreError as error:
+        refused = Check("disk: data directory", "problem", str(error))
+    checks = examine(place, why, args.vllm, _terminal(), os.environ)
+    if refused is not None:
+        checks.append(refused)
+    problems, warnings = (sum(check.state == state for check in checks) for state in ("problem", "warning"))
+    if args.json:
+        told = {"problems": problems, "warnings": warnings, "checks": [asdict(check) for check in checks]}
+        say_json({"data_dir": None if place is None else str(place), **told})
+    else:
+        for line in check_lines(checks):
+            say(_writable(line))
+        say()
+        say(_counted(problems, warnings))
+    return 1 if problems else 0
+
+
+def check_lines(checks: Iterable[Check]) -> list[str]:
+    """Glyph and word, what was found, and below it what to do."""
+    kept = list(checks)
+    width = max((len(check.name) for check in kept), default=0)
+    lines = []
+    for check in kept:
+        lines.append(f"{GLYPHS[check.state]} {check.state:<8} {check.name:<{width}}  {check.found}")
+        if check.advice and check.state != "ok":
+            lines.append(f"{'':{width + 13}}→ {check.advice}")
+    return lines
+
+
+def _counted(problems: int, warnings: int) -> str:
+    if not problems and not warnings:
+        return "nothing stands in the way of a start"
+    parts = [
+        f"{count} {word}{'' if count == 1 else 's'}" for count, word in ((problems, "problem"), (warnings, "warning"))
+    ]
+    return ", ".join(parts)
+
+
+def _terminal() -> TerminalReading:
+    size = shutil.get_terminal_size() if sys.stdout.isatty() else None
+    return TerminalReading(
+        sys.stdout.encoding or "ascii", None if size is None else (size.columns, size.lines), os.environ
+    )
+
+
+def _writable(line: str) -> str:
+    """The line in what standard output can take: this command is called where the locale is wrong."""
+    encoding = sys.stdout.encoding or "ascii"
+    try:
+        line.encode(encoding)
+    except UnicodeEncodeError:
+        return line.translate(_PLAIN).replace("→", "->").encode(encoding, "replace").decode(encoding)
+    return line
