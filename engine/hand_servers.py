@@ -1,5 +1,6 @@
 """Servers started by hand: the row, the keeper that owns the process, the commands."""
 
+import asyncio
 import os
 import uuid
 from collections.abc import Mapping
@@ -8,15 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from engine.command import model_argument
+from engine.keeper import client
+from engine.keeper.hold import only_keeper
+from engine.keeper.journal import Journal
 from engine.keeper.secrets import pass_secrets, secret_flags_to_env
 from engine.keeper.spawn import spawn_keeper
+from engine.leftovers import end_leftover_server
 from engine.local_paths import absolute_flags
 from engine.model import check_model
 from engine.ports import require_free
 from engine.records import EngineError, Installation, ServerSpec
 from engine.text import redact_env
 from store.clock import utc_now
-from store.database import open_writer
+from store.database import open_reader, open_writer
 from store.location import database_file
 from store.records import ServerRecord
 
@@ -59,6 +64,17 @@ def start_server(
             writer.update(ServerRecord, server_id, state="failed", failure=str(error), stopped_at=utc_now())
         raise
     return server_id
+
+
+def stop_server(data_dir: Path, server_id: int) -> str:
+    """Have a server stopped; what to tell. Where its keeper is gone, what that left is ended here and now. Raises
+    EngineError, StoreError."""
+    try:
+        return str(client.call(data_dir, "server", server_id, "stop")["message"])
+    except client.KeeperGone:
+        database = database_file(data_dir)
+    with only_keeper(data_dir, "server", server_id), open_writer(database) as writer, open_reader(database) as reader:
+        return asyncio.run(end_leftover_server(Journal(writer, server_id=server_id), reader.server(server_id)))
 
 
 def server_log(data_dir: Path, server_id: int) -> Path:

@@ -15,22 +15,21 @@ from engine.gpu import GpuReader
 from engine.keeper.hold import hold, only_keeper
 from engine.keeper.journal import KEEPER_PATIENCE_S, Journal
 from engine.keeper.secrets import take_secrets
-from engine.leftovers import end_leftover_server
 from engine.process import MARKER_VARIABLE, identify
 from engine.recorder import gpu_used
 from engine.records import EngineError
-from engine.stop import end_leftovers
 from store.clock import utc_now
 from store.database import open_reader, open_writer
 from store.errors import StoreError
 from store.location import database_file
 from store.reader import Reader
-from store.records import EventLevel, LaunchRecord, RunRecord, SessionRecord
+from store.records import EventLevel, SessionRecord
 from store.writer import Writer
 from tuning.additions import why_not_added
 from tuning.budget import exhausted
 from tuning.controls import Controls, Interrupted
 from tuning.launching import Launching
+from tuning.leftovers import clear_up
 from tuning.on_finish import run_on_finish
 from tuning.plan_json import candidates_from_json
 from tuning.records import Plan
@@ -108,7 +107,7 @@ class SessionKeeper:
     async def work(self) -> None:
         state, message = "failed", "the keeper ended unexpectedly; its log says why"
         try:
-            await self._clear_up()
+            await clear_up(self._session, self._journal, self._reader, gpu_used(self._gpu, self._environ))
             await self._journal.event("resumed" if self._session.started_at else "started")
             await self._sweep.run()
             state, message = "done", ""
@@ -137,21 +136,6 @@ class SessionKeeper:
         await self._journal.update(
             SessionRecord, self._id, state=state, message=message or None, finished_at=utc_now(), raw=self._session.raw
         )
-
-    async def _clear_up(self) -> None:
-        """End what an earlier keeper left, and close its open rows."""
-        for server in self._reader.servers(session_id=self._id, active=True):
-            done = await end_leftover_server(self._journal, server, gpu_used(self._gpu, self._environ))
-            await self._journal.event(done, "warning", server_id=server.id)
-        await end_leftovers(None, None, self._bench_marker, [])
-        for launch in self._reader.launches(self._id):
-            if launch.id is not None and launch.state in ("starting", "ready"):
-                await self._journal.update(LaunchRecord, launch.id, state="abandoned", finished_at=utc_now())
-        for run in self._reader.runs(self._id):
-            if run.id is not None and run.state == "running":
-                await self._journal.update(
-                    RunRecord, run.id, state="abandoned", reason="its keeper ended", finished_at=utc_now()
-                )
 
     def _end(self, reason: str) -> None:
         self._controls.stop(reason)

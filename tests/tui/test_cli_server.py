@@ -8,7 +8,7 @@ import pytest
 
 from engine.command import serve_argv
 from engine.records import Installation
-from store.database import open_writer
+from store.database import open_reader, open_writer
 from store.records import ServerRecord
 from tui.cli import main
 from tui.commands import keeper_watch, server_text
@@ -87,13 +87,17 @@ def test_the_list_shows_what_runs_and_what_has_lost_its_keeper(place: Path, caps
     assert "\x1b" not in capsys.readouterr().out
 
 
-def test_stopping_a_server_whose_keeper_is_gone_says_what_to_do(
+def test_a_server_whose_keeper_is_gone_can_be_stopped_but_not_restarted(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write(place, server(pid=4711))
-    assert main(["server", "stop", "chat"]) == 1
+    write(place, server(pid=4711, marker="nobody has it"))
+    assert main(["server", "restart", "chat"]) == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert "4711" in line
+    assert "llmtune server stop chat" in line
+    assert main(["server", "stop", "chat"]) == 0
+    assert "was gone already" in capsys.readouterr().out
+    with open_reader(place / "llmtune.db") as reader:
+        assert [each.state for each in reader.servers()] == ["stopped"]
 
 
 def test_a_start_is_told_until_it_failed(

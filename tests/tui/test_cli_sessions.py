@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from store.database import open_writer
+from store.database import open_reader, open_writer
 from store.records import EventRecord, SessionRecord
 from tests.tui.recorded import AT, record
 from tui.cli import main
@@ -140,7 +140,7 @@ def test_a_lost_keeper_is_told_after_a_grace(place: Path, capsys: pytest.Capture
     [
         ("done", "pause 1", "there is nothing to pause", 2),
         ("done", "resume 1", "session 1 is done", 2),
-        ("running", "stop 1", "llmtune resume 1", 1),
+        ("running", "pause 1", "llmtune resume 1", 1),
         ("running", "skip 1 7", "has no candidate 7", 2),
     ],
 )
@@ -153,12 +153,20 @@ def test_control_without_a_keeper(
     assert says in told
 
 
+def test_a_session_that_nothing_works_on_can_be_stopped(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    session_id = record(place, state="running")
+    assert main(["stop", "last"]) == 0
+    assert "nothing worked on it" in capsys.readouterr().out
+    with open_reader(place / "llmtune.db") as reader:
+        assert reader.session(session_id).state == "stopped"
+
+
 def test_resume_starts_a_keeper_where_none_is(
     place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     record(place, state="paused")
     started: list[tuple[Path, int]] = []
-    monkeypatch.setattr("tui.commands.control.start_keeper", lambda *args: started.append(args))
+    monkeypatch.setattr("tui.commands.control.start_keeper", lambda *args, **_: started.append(args))
     assert main(["resume", "last", "--json"]) == 0
     assert started == [(place, 1)]
     assert json.loads(capsys.readouterr().out)["session"] == 1

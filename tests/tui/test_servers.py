@@ -115,8 +115,10 @@ async def test_a_keeper_that_is_gone_is_one_line(
     monkeypatch.setattr("engine.keeper.client.call", gone)
     async with app.run_test() as pilot:
         await fed(pilot)
-        await pilot.press("x", "y")
+        await pilot.press("r", "enter")
         await fed(pilot, until=lambda: "✗ no keeper runs for server 2 [/x]" in screen_text(app))
+        await pilot.press("x", "y")  # what it left is ended all the same
+        await fed(pilot, until=lambda: "was gone already" in screen_text(app))
 
 
 async def test_a_server_of_a_session_is_not_stopped_here(

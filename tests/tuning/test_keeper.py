@@ -13,18 +13,21 @@ import pytest
 
 from engine.bench.client import Bench
 from engine.installation import find_vllm
-from engine.process import identify, marked
+from engine.keeper.hold import only_keeper
+from engine.ports import free_port
+from engine.process import MARKER_VARIABLE, identify, marked
 from engine.recorder import Recorder
 from engine.records import EngineError
 from store.database import open_reader, open_writer
 from store.errors import StoreFull
 from store.location import database_file
 from store.reader import Reader
-from store.records import SessionRecord
+from store.records import LaunchRecord, RunRecord, SessionRecord
 from store.writer import Writer
 from tests.faults.stand_in_vllm import make_installation, make_model
-from tuning import sessions
+from tuning import launching, sessions
 from tuning.keeper import SessionKeeper
+from tuning.leftovers import close_session
 from tuning.on_finish import run_on_finish
 from tuning.plan_file import read_plan
 from tuning.sessions import create_session, session_plan, start_keeper
@@ -93,6 +96,8 @@ def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, value in environ.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("LLMTUNE_RUNTIME_DIR", str(tmp_path / "run"))
+    # Another test that runs beside this one must not be met on a port.
+    monkeypatch.setattr(launching, "free_port", lambda host, start: free_port(host, 20000 + os.getpid() % 10000))
     text = PLAN.format(model=make_model(tmp_path / "model"))
     installation = find_vllm(str(tmp_path / "vllm" / "bin" / "vllm"), os.environ)
     assert create_session(tmp_path / "data", read_plan(text), text, installation) == 1
@@ -109,13 +114,17 @@ def kept(data_dir: Path) -> Iterator[Kept]:
 async def test_the_state_is_written_when_all_else_is(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     writes: list[str] = []
     insert, update = kept.writer.insert, kept.writer.update
-    monkeypatch.setattr(kept.writer, "insert", lambda record: (writes.append(type(record).__name__), insert(record))[1])
 
-    def noted(kind: Any, number: int, **fields: Any) -> None:
+    def inserted(record: Any) -> int:
+        writes.append(type(record).__name__)
+        return insert(record)
+
+    def updated(kind: Any, number: int, **fields: Any) -> None:
         writes.append(fields.get("state", ""))
         update(kind, number, **fields)
 
-    monkeypatch.setattr(kept.writer, "update", noted)
+    monkeypatch.setattr(kept.writer, "insert", inserted)
+    monkeypatch.setattr(kept.writer, "update", updated)
     await asyncio.wait_for(kept.keeper.work(), 60)
     assert writes[-2:] == ["EventRecord", "done"]
     assert kept.states() == (["stopped"] * 3, ["done"] * 3, ["done"] * 6)
@@ -254,6 +263,23 @@ def test_a_living_keeper_without_its_lock_is_not_doubled(data_dir: Path) -> None
     finally:
         other.kill()
         other.wait()
+
+
+def test_a_session_that_nothing_works_on_is_stopped_without_its_secrets(data_dir: Path) -> None:
+    path = database_file(data_dir)
+    with open_writer(path) as writer, open_reader(path) as reader:
+        kept = Kept(writer, reader, data_dir, 1)
+        marker = kept.session().raw["bench_marker"]
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], env={MARKER_VARIABLE: marker})
+        launch_id = writer.insert(LaunchRecord(1, 0, 0, 0, 0, 1, "ready"))
+        writer.insert(RunRecord(1, launch_id, 0, 0, 0, "chat", "measured", 0, 1, "running"))
+        with only_keeper(data_dir, "session", 1), pytest.raises(EngineError, match="has a keeper"):
+            close_session(data_dir, 1)
+        close_session(data_dir, 1)
+        assert not marked(marker)
+        assert kept.session().state == "stopped"
+        assert kept.states() == ([], ["abandoned"], ["abandoned"])
+        writer.delete_session(1)
 
 
 def test_the_command_at_the_end_is_waited_for_and_its_status_told(capfd: pytest.CaptureFixture[str]) -> None:

@@ -9,6 +9,7 @@ from engine.text import clean
 from store.records import SessionRecord
 from tui.commands.places import data_place, reading
 from tui.output import UsageError, complain, say, say_json
+from tuning.leftovers import close_session
 from tuning.sessions import MachineChanged, start_keeper
 
 
@@ -40,6 +41,9 @@ def ask(place: Path, session: SessionRecord, args: argparse.Namespace) -> str:
     except KeeperGone:
         if session.state in ("done", "stopped", "failed"):
             raise UsageError(f"session {session.id} is {session.state}: there is nothing to {args.command}") from None
+        if args.command == "stop":
+            close_session(place, session.id)
+            return f"session {session.id}: stopped; nothing worked on it any more"
         raise KeeperGone(
             f"nothing works on session {session.id} now: `llmtune resume {session.id}` goes on with it"
         ) from None

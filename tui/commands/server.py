@@ -104,9 +104,13 @@ def start(args: argparse.Namespace) -> int:
 
 
 def stop(args: argparse.Namespace) -> int:
+    from engine.hand_servers import stop_server
+
     place = data_place(args)
     server = choose(by_hand(place, active=True), args.name, "running server")
-    _ask(place, server, "stop")
+    message = stop_server(place, _number(server))
+    if not args.json:
+        say(message)
     status = follow_stop(place, _number(server))
     return _done(args, place, server, status, "stopped")
 
@@ -153,8 +157,8 @@ def _ask(place: Path, server: ServerRecord, command: str) -> None:
         call(place, "server", _number(server), command)
     except KeeperGone:
         raise KeeperGone(
-            f"the keeper of server {server.name} is gone; its process was {server.pid}: "
-            f"see whether it still runs, then end it with kill {server.pid}"
+            f"the keeper of server {server.name} is gone: `llmtune server stop {server.name}` ends what it left, "
+            f"then start it anew"
         ) from None
 
 

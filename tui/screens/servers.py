@@ -13,6 +13,7 @@ from textual.widgets import DataTable, Static
 
 from engine.records import EngineError
 from engine.text import clean
+from store.errors import StoreError
 from store.records import EventRecord, ServerRecord
 from tui.palette import Command
 from tui.screens.base import LlmtuneScreen, Number
@@ -222,15 +223,19 @@ class ServersScreen(LlmtuneScreen):
 
     @work(thread=True, group="command", description="asks a server's keeper")
     def _command(self, server: ServerRecord, command: str) -> None:
+        from engine.hand_servers import stop_server
         from engine.keeper.client import call
 
         assert server.id is not None
         try:
-            answer = call(self.app.data_dir, "server", server.id, command)
-        except (EngineError, OSError) as error:
+            if command == "stop":
+                message = stop_server(self.app.data_dir, server.id)
+            else:
+                message = str(call(self.app.data_dir, "server", server.id, command).get("message", command))
+        except (EngineError, StoreError, OSError) as error:
             self.later(self.say, str(error), True)
         else:
-            self.later(self.say, f"{server.name}: {answer.get('message', command)}")
+            self.later(self.say, f"{server.name}: {message}")
 
     def action_details(self) -> None:
         """All that is known of the chosen server."""
