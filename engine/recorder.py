@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Self
 
 import httpx
@@ -51,6 +51,9 @@ class Recorder:
         self._unwritten: deque[SampleRecord] = deque(maxlen=KEPT_UNWRITTEN)
         self._of_run: list[SampleRecord] = []
         self._sampling: asyncio.Task[None] | None = None
+        self.progress: Hashable = None
+        """Changes while the server computes tokens or has nothing to do; stays while it has requests and gets nowhere,
+        and while it does not answer."""
 
     async def __aenter__(self) -> Self:
         self._sampling = asyncio.create_task(self._sample())
@@ -71,6 +74,9 @@ class Recorder:
         visible = visible_indices(self._environ, gpu.gpus)
         record = to_record(server, gpu, self._server_id, self.run_id, visible)
         self._unwritten.append(record)
+        if server is not None:
+            busy = bool(server.running or server.waiting)
+            self.progress = (server.prompt_tokens, server.generation_tokens) if busy else server.at
         if self.run_id is not None:
             self._of_run.append(record)
 

@@ -8,10 +8,13 @@ from typing import Any
 
 from engine.explain import explain
 from engine.keeper.journal import Journal
+from engine.race import unless
+from engine.recorder import Recorder
 from engine.records import EngineError, Installation, LaunchFailed, LogFacts, PortTaken, ServerSpec
 from engine.server import Server
 from engine.stop import ReadGpuUsed
 from engine.text import redact_argv
+from engine.watchdog import LAUNCH_STILL_S, RUN_STILL_S, activity, until_still
 from store.clock import utc_now
 from store.records import ServerRecord
 
@@ -72,7 +75,7 @@ class Supervised:
 
         watcher = asyncio.create_task(self._watch_descendants())
         try:
-            facts = await self.server.wait_ready(timeout_s, stage)
+            facts = await unless(self.server.wait_ready(timeout_s, stage), self._watch_loading())
         except LaunchFailed as error:
             await self._fail(error)
             raise
@@ -130,6 +133,30 @@ class Supervised:
         error = LaunchFailed(f"the server ended by itself: {cause}", explanation.failure_class or "unknown", code)
         await self._fail(error)
         raise error
+
+    async def watch_progress(self, recorder: Recorder, still_s: float = RUN_STILL_S) -> None:
+        """While requests run: until not one token, prompt or generated, has come for `still_s`; raises LaunchFailed.
+
+        /health answers 200 for an engine that hangs; its counters stand still.
+        """
+        await until_still(lambda: recorder.progress, still_s)
+        error = LaunchFailed(f"the server has requests, but has computed no token for {still_s:.0f} s", "stalled")
+        await self._fail(error)
+        raise error
+
+    async def _watch_loading(self) -> None:
+        """While it loads: until nothing has moved for LAUNCH_STILL_S; raises LaunchFailed."""
+
+        def look() -> tuple[int, int, int]:
+            return activity([self.server.identity, *self.server.descendants()], self.server.log_path)
+
+        await until_still(look, LAUNCH_STILL_S)
+        minutes = LAUNCH_STILL_S / 60
+        raise LaunchFailed(
+            f"the start stands still: for {minutes:.0f} minutes no log line, no processor time and nothing read; "
+            f"last lines: {self.server.log_path}",
+            "stalled",
+        )
 
     async def _fail(self, error: LaunchFailed) -> None:
         self._failed = True

@@ -1,10 +1,9 @@
-"""One cell of a sweep: a fresh launch of one candidate, and its runs, workload after workload."""
+"""One cell of a sweep: a fresh launch of one candidate, its runs, and the end of its server."""
 
-import asyncio
 import os
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,28 +15,19 @@ from engine.ports import free_port
 from engine.readiness import api_key
 from engine.recorder import Recorder, gpu_used
 from engine.records import (
-    BenchFailed,
-    BenchOutcome,
-    BenchRequest,
-    EngineError,
     Installation,
     LaunchFailed,
     ServerSpec,
 )
 from engine.supervise import Supervised
-from engine.text import clean, redact_env
+from engine.text import redact_env
 from store.clock import utc_now
-from store.records import LaunchRecord, RunRecord, SampleRecord, ServerRecord
-from tuning.acceptance import rejection
-from tuning.controls import Controls, Interrupted
-from tuning.records import Candidate, Cell, Plan, PlannedRun, Workload
-from tuning.run_metrics import run_metrics
-from tuning.seeds import retry_seed
-from tuning.workload_args import bench_argv
+from store.records import LaunchRecord, ServerRecord
+from tuning.controls import Controls
+from tuning.measuring import Measuring, why
+from tuning.records import Candidate, Cell, Plan, PlannedRun
 
 READY_WITHIN_S = 3600.0
-LOOK_EVERY_S = 0.5
-RUN_WITHIN_S = 3600.0  # beyond what the request rate alone takes
 
 
 def candidate_spec(plan: Plan, candidate: Candidate, host: str, port: int) -> ServerSpec:
@@ -78,6 +68,7 @@ class Launching:
         self._data_dir = data_dir
         self._gate = gate
         self._environ = {**os.environ, **plan.server_env}
+        self._workloads = {workload.name: workload for workload in plan.workloads}
 
     async def launch(self, cell: Cell, candidate: Candidate, attempt: int, runs: Sequence[PlannedRun]) -> None:
         """Start the candidate's server, make `runs` in their order, stop the server.
@@ -106,17 +97,12 @@ class Launching:
             await self._end(launch_id, "failed", failure=str(error), failure_class=error.failure_class)
             raise
         except BaseException as error:
-            await self._end(launch_id, "abandoned", failure=_why(error))
+            await self._end(launch_id, "abandoned", failure=why(error))
             raise
         await self._end(launch_id, "done")
 
     async def _serve(
-        self,
-        cell: Cell,
-        spec: ServerSpec,
-        server_id: int,
-        launch_id: int,
-        runs: Sequence[PlannedRun],
+        self, cell: Cell, spec: ServerSpec, server_id: int, launch_id: int, runs: Sequence[PlannedRun]
     ) -> None:
         # The marker stands in the row before the process is there, so that it is found whenever we die.
         log_path, marker = server_log(self._data_dir, server_id), uuid.uuid4().hex
@@ -129,101 +115,23 @@ class Launching:
             ) as recorder:  # fmt: skip
                 await self._controls.or_cut(supervised.wait_ready(READY_WITHIN_S))
                 await self._journal.update(LaunchRecord, launch_id, state="ready", ready_at=utc_now())
+                measuring = Measuring(
+                    session_id=self._session_id,
+                    launch_id=launch_id,
+                    cell=cell,
+                    spec=spec,
+                    vllm_version=self._installation.version,
+                    journal=self._journal,
+                    controls=self._controls,
+                    gate=self._gate,
+                    bench=self._bench,
+                    supervised=supervised,
+                    recorder=recorder,
+                )
                 for planned in runs:
-                    await self._gate()
-                    await self._measure(cell, spec, launch_id, planned, supervised, recorder)
+                    await measuring.measure(self._workloads[planned.workload], planned)
         finally:
             await supervised.stop(read_gpu_used=gpu_used(self._gpu, self._environ))
-
-    async def _measure(
-        self,
-        cell: Cell,
-        spec: ServerSpec,
-        launch_id: int,
-        planned: PlannedRun,
-        supervised: Supervised,
-        recorder: Recorder,
-    ) -> None:
-        """One run, and once again with another seed where a measured one had to be rejected."""
-        workload = next(each for each in self._plan.workloads if each.name == planned.workload)
-        reason = await self._run(cell, spec, launch_id, planned, workload, supervised, recorder)
-        if reason is not None and planned.kind == "measured":
-            await self._journal.event(f"{self._where(cell, planned)} rejected: {reason}; once more", "warning")
-            await self._gate()
-            again = replace(planned, seed=retry_seed(planned.seed))
-            reason = await self._run(cell, spec, launch_id, again, workload, supervised, recorder)
-        if reason is not None:
-            await self._journal.event(f"{self._where(cell, planned)} rejected: {reason}", "warning")
-
-    async def _run(
-        self,
-        cell: Cell,
-        spec: ServerSpec,
-        launch_id: int,
-        planned: PlannedRun,
-        workload: Workload,
-        supervised: Supervised,
-        recorder: Recorder,
-    ) -> str | None:
-        """Carry one run out and commit it. Returns why it does not count, or None."""
-        run_id = await self._journal.insert(
-            RunRecord(
-                session_id=self._session_id,
-                launch_id=launch_id,
-                block=cell.block,
-                candidate=cell.candidate,
-                slot=cell.slot,
-                workload=workload.name,
-                kind="warmup" if planned.kind == "warmup" else "measured",
-                repeat=planned.repeat,
-                seed=planned.seed,
-                state="running",
-                started_at=utc_now(),
-            )
-        )
-        recorder.begin_run(run_id)
-        try:
-            await recorder.take()
-            outcome = await self._controls.or_cut(
-                _unless_dead(self._ask_bench(spec, workload, planned.seed), supervised)
-            )
-        except BenchFailed as error:
-            recorder.end_run()
-            await self._finish(run_id, "failed", reason=str(error))
-            return str(error)
-        except BaseException as error:
-            recorder.end_run()
-            await self._finish(run_id, "abandoned", reason=_why(error))
-            raise
-        try:
-            await recorder.take()
-        finally:  # whatever becomes of the last sample, the result is kept
-            reason = await self._commit(run_id, workload, outcome, recorder.end_run())
-        return reason
-
-    async def _commit(
-        self, run_id: int, workload: Workload, outcome: BenchOutcome, samples: list[SampleRecord]
-    ) -> str | None:
-        metrics = run_metrics(outcome, samples)
-        reason = rejection(workload, outcome, metrics)
-        await self._finish(
-            run_id,
-            "done" if reason is None else "rejected",
-            reason=reason,
-            metrics=metrics,
-            raw={"result": outcome.result, "wall_s": outcome.wall_s, "via": outcome.via},
-            started_at=outcome.started_at,
-            finished_at=outcome.finished_at,
-        )
-        return reason
-
-    async def _ask_bench(self, spec: ServerSpec, workload: Workload, seed: int) -> BenchOutcome:
-        base_url = f"http://{spec.host}:{spec.port}"
-        version = self._installation.version
-        argv = bench_argv(workload, spec.model, spec.served_name, base_url, seed, version)
-        load_s = workload.requests / workload.request_rate if workload.request_rate else 0.0
-        bench = await self._bench()
-        return await bench.run(BenchRequest(argv=argv, timeout_s=RUN_WITHIN_S + load_s))
 
     async def _insert_server(self, spec: ServerSpec, candidate: Candidate, cell: Cell) -> int:
         return await self._journal.insert(
@@ -247,32 +155,3 @@ class Launching:
 
     async def _end(self, launch_id: int, state: str, **fields: Any) -> None:
         await self._journal.update(LaunchRecord, launch_id, state=state, finished_at=utc_now(), **fields)
-
-    async def _finish(self, run_id: int, state: str, **fields: Any) -> None:
-        await self._journal.update(RunRecord, run_id, **{"state": state, "finished_at": utc_now(), **fields})
-
-    def _where(self, cell: Cell, planned: PlannedRun) -> str:
-        run = f"{planned.workload} {planned.kind} {planned.repeat + 1}"
-        return f"block {cell.block + 1}, candidate {cell.candidate}, {run}"
-
-
-def _why(error: BaseException) -> str:
-    """What cut a launch or run short, on one line."""
-    if isinstance(error, Interrupted):
-        return f"cut short by {error.what}"
-    return clean(f"{type(error).__name__}: {error}" if not isinstance(error, EngineError) else str(error), 500)
-
-
-async def _unless_dead(bench: Any, supervised: Supervised) -> BenchOutcome:
-    """The benchmark's outcome, or LaunchFailed as soon as the server ends under it."""
-    run: asyncio.Task[BenchOutcome] = asyncio.ensure_future(bench)
-    death = asyncio.ensure_future(supervised.watch(LOOK_EVERY_S))
-    try:
-        await asyncio.wait({run, death}, return_when=asyncio.FIRST_COMPLETED)
-        if death.done() and not run.done():
-            death.result()
-        return await run
-    finally:
-        for task in (run, death):
-            task.cancel()
-        await asyncio.gather(run, death, return_exceptions=True)

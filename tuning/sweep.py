@@ -176,8 +176,11 @@ class Sweep:
 
         A run that was rejected twice has had its chance and is not missing; nor is one that broke too often.
         """
+        broken = {launch.id for launch in launches if launch.state != "done"}
         tried: dict[tuple[str, int], list[str]] = {}
         for run in runs:
+            if run.state == "rejected" and run.launch_id in broken:
+                continue  # by what broke the launch, as likely as not
             if (run.block, run.candidate, run.slot, run.kind) == (cell.block, cell.candidate, cell.slot, "measured"):
                 tried.setdefault((run.workload, run.repeat), []).append(run.state)
         settled = {

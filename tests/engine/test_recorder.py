@@ -74,3 +74,43 @@ async def test_sampling_that_breaks_is_told(store: tuple[Writer, Reader], monkey
     async with sampling:
         await asyncio.sleep(0.05)
     assert [event.text for event in reader.events(server_id=1)] == ["sampling ended early: ZeroDivisionError: a bug"]
+
+
+async def test_progress_stands_still_only_while_there_is_work_and_no_token(store: tuple[Writer, Reader]) -> None:
+    writer, _ = store
+    now: dict[str, float] = {"running": 1, "tokens": 10}
+
+    def metrics(request: httpx.Request) -> httpx.Response:
+        if now["running"] < 0:
+            raise httpx.ReadTimeout("hangs", request=request)
+        label = '{engine="0",model_name="m"}'
+        body = (
+            f"# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running{label} {now['running']}\n"
+            f"# TYPE vllm:generation_tokens counter\nvllm:generation_tokens_total{label} {now['tokens']}\n"
+        )
+        return httpx.Response(200, text=body)
+
+    sampling = Recorder(
+        Journal(writer, server_id=1),
+        1,
+        "http://127.0.0.1:1",
+        GpuReader(FakeNvml()),
+        {},
+        transport=httpx.MockTransport(metrics),
+    )
+
+    async def progress() -> object:
+        await sampling.take()
+        return sampling.progress
+
+    stuck = await progress()
+    assert await progress() == stuck
+    now["tokens"] = 11
+    moved = await progress()
+    assert moved != stuck
+    now["running"] = -1  # it does not answer any more
+    assert await progress() == moved
+    now["running"] = 0
+    idle = await progress()
+    await asyncio.sleep(0.01)
+    assert await progress() != idle

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -185,3 +186,26 @@ async def test_a_server_that_cannot_be_ended_is_said_to_have_failed(row: Row, mo
         await supervised.stop()
     assert (row.now().state, row.now().failure) == ("failed", "process 1 belongs to another user")
     await real(supervised.server)
+
+
+async def test_a_start_that_stands_still_is_told_and_said_to_have_failed(
+    row: Row, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.supervise.LAUNCH_STILL_S", 1.0)
+    supervised = await row.start("gentle hangs")
+    with pytest.raises(LaunchFailed, match="stands still") as failed:
+        await asyncio.wait_for(supervised.wait_ready(60), 20)
+    assert failed.value.failure_class == "stalled"
+    assert (row.now().state, row.now().failure_class) == ("failed", "stalled")
+    await supervised.stop()
+    assert not marked(row.marker)
+
+
+async def test_a_server_that_computes_nothing_is_told(row: Row) -> None:
+    supervised = await row.start()
+    await supervised.wait_ready(20)
+    recorder = SimpleNamespace(progress=(1.0, 2.0))
+    with pytest.raises(LaunchFailed, match="no token for 0 s"):
+        await asyncio.wait_for(supervised.watch_progress(recorder, still_s=0.05), 5)  # type: ignore[arg-type]
+    assert row.now().failure_class == "stalled"
+    await supervised.stop()
