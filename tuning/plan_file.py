@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from engine.local_paths import absolute_flags
 from engine.model import check_model
 from engine.records import EngineError
 from tuning.condition import ConditionError, read_condition
@@ -70,10 +71,10 @@ def read_plan(
         served_name=top.text("served_name", pasted_name),
         vllm=_program(top.text("vllm"), folder),
         screen=_screen(top),
-        server=server,
+        server=absolute_flags(server, folder),
         server_env=server_env,
-        grid=grid,
-        explicit_candidates=explicit,
+        grid={name: tuple(absolute_flags({name: value}, folder)[name] for value in grid[name]) for name in grid},
+        explicit_candidates=tuple(absolute_flags(settings, folder) for settings in explicit),
         skip=_skip(top),
         decide=_decide(top, list(dict.fromkeys(workload.name for workload in workloads))),
         budget=_budget(top),

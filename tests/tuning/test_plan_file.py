@@ -288,6 +288,14 @@ def test_a_model_that_is_none_is_a_mistake(tmp_path: Path) -> None:
         read_plan(SMALL, check_model=refuse)
 
 
+def test_files_beside_the_plan_that_flags_name_come_back_absolute(tmp_path: Path) -> None:
+    (tmp_path / "chat.jinja").touch()
+    text = SMALL.replace("[grid]\n", '[server]\nchat-template = "chat.jinja"\n[grid]\ntokenizer = [".", "org/name"]\n')
+    plan = read_plan(text, str(tmp_path / "plan.toml"), check_model=lambda name: None)
+    assert plan.server["chat-template"] == str(tmp_path / "chat.jinja")
+    assert plan.grid["tokenizer"] == (str(tmp_path), "org/name")
+
+
 def test_a_model_and_a_program_beside_the_plan_come_back_absolute(tmp_path: Path) -> None:
     (tmp_path / "model").mkdir()
     text = small('"org/model"', '"model"\nvllm = "venv/bin/vllm"')
