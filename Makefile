@@ -27,14 +27,14 @@ MODEL_STAMP := $(MODEL)/config.json
 export HF_HUB_OFFLINE := 1
 export VLLM_NO_USAGE_STATS := 1
 
-FAST := not vllm and not long and not benchmark
+FAST := not vllm and not faults and not long and not benchmark
 
-.PHONY: help setup demo test test-fast test-vllm test-long bench lint wheel clean python-ok
+.PHONY: help setup demo test test-fast test-faults test-vllm test-long bench lint wheel clean python-ok
 
 help:
 	@echo "make demo       set up, then measure a small real model full screen (ARGS=--headless for plain lines)"
-	@echo "make test       set up, then lint, types, fast tests and tests on a real vLLM server"
-	@echo "make test-fast | test-vllm | test-long | bench | lint | setup | wheel | clean"
+	@echo "make test       set up, then lint, types, fast tests, kills, and tests on a real vLLM server"
+	@echo "make test-fast | test-faults | test-vllm | test-long | bench | lint | setup | wheel | clean"
 
 python-ok:
 	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is not on PATH: install Python 3.11 or later, or say make PYTHON=/path/to/python3" >&2; exit 1; }
@@ -67,7 +67,10 @@ lint: $(VENV_STAMP)
 	@$(BIN)/mypy
 
 test-fast: $(VENV_STAMP)
-	@$(BIN)/pytest -m "$(FAST)" $(ARGS)
+	@$(BIN)/pytest -n auto -m "$(FAST)" $(ARGS)
+
+test-faults: $(VENV_STAMP)
+	@$(BIN)/pytest -m "faults and not long" $(ARGS)
 
 test-vllm: setup
 	@$(BIN)/pytest -m "vllm and not long" $(ARGS)
@@ -82,6 +85,7 @@ bench: setup
 test: setup
 	@$(MAKE) lint
 	@$(MAKE) test-fast
+	@$(MAKE) test-faults
 	@$(MAKE) test-vllm
 
 # A stale build/ would put deleted modules into the wheel.

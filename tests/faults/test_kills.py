@@ -108,8 +108,8 @@ def test_a_short_night_of_kills(world: World, tmp_path: Path) -> None:
 @pytest.mark.faults
 @pytest.mark.long
 def test_a_long_night_of_kills(world: World, tmp_path: Path) -> None:
-    begin(world, tmp_path, blocks=12)
+    begin(world, tmp_path, blocks=16)
     done = torment(world, kills=100, seed=1)
     print("kills:", dict(sorted(done.items())))
     assert done.total() >= 100
-    everything_is_there_once(world, blocks=12)
+    everything_is_there_once(world, blocks=16)
