@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 
+from engine.bench.outcome import no_success
 from engine.records import BenchOutcome
 from tuning.records import Workload
 from tuning.workload_args import forces_eos
@@ -19,10 +20,10 @@ def rejection(workload: Workload, outcome: BenchOutcome, metrics: Mapping[str, f
     if completed is None:
         return "the benchmark gave no count of its requests"
     if completed == 0:
-        return "no request succeeded; the server's log says why"
+        return no_success(outcome)
     if not metrics.get("duration_s"):
         return "the benchmark gave no duration"
-    checks = (_missing(workload, completed, metrics), _tokens(workload, completed, metrics))
+    checks = (_missing(workload, outcome, completed, metrics), _tokens(workload, completed, metrics))
     return next((reason for reason in (*checks, _cache(workload, metrics), _client(metrics)) if reason), None)
 
 
@@ -36,10 +37,13 @@ def requests_sent(workload: Workload) -> int | None:
     return workload.requests
 
 
-def _missing(workload: Workload, completed: float, metrics: Mapping[str, float | None]) -> str | None:
+def _missing(
+    workload: Workload, outcome: BenchOutcome, completed: float, metrics: Mapping[str, float | None]
+) -> str | None:
     failed = metrics.get("requests_failed") or 0.0
     if failed:
-        return f"{failed:.0f} of {completed + failed:.0f} requests failed"
+        why = f": {outcome.errors[0]}" if outcome.errors else ""
+        return f"{failed:.0f} of {completed + failed:.0f} requests failed{why}"
     asked = requests_sent(workload)
     if asked is not None and completed != asked:
         return f"{completed:.0f} requests came back of {asked}"

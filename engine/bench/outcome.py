@@ -36,8 +36,8 @@ def no_success(outcome: BenchOutcome) -> str | None:
         return None
     asked = outcome.result.get("num_prompts")
     requests = f"none of {asked} requests" if isinstance(asked, int) else "no request"
-    cause = f" ({outcome.errors[0]})" if outcome.errors else ""
-    return f"{requests} of the benchmark succeeded{cause}: see whether the server still runs and what its log says"
+    why = outcome.errors[0] if outcome.errors else "see whether the server still runs and what its log says"
+    return f"{requests} succeeded: {why}"
 
 
 def _essence(text: str) -> str:

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -56,6 +57,14 @@ def test_what_is_no_measurement_is_rejected_in_a_line(workload: Workload, change
     assert found is not None
     assert said in found
     assert "\n" not in found
+
+
+def test_a_failed_request_is_told_with_its_error() -> None:
+    some = replace(outcome({"completed": 38, "failed": 2}), errors=("Bad Request",))
+    assert rejection(random_workload(), some, {**GOOD, "requests_failed": 2}) == "2 of 42 requests failed: Bad Request"
+    none = replace(outcome({"completed": 0, "num_prompts": 40}), errors=("Bad Request",))
+    said = rejection(random_workload(), none, {**GOOD, "requests_completed": 0})
+    assert said == "none of 40 requests succeeded: Bad Request"
 
 
 @pytest.mark.parametrize(
