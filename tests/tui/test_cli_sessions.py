@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from store.database import open_reader, open_writer
-from store.records import EventRecord, SessionRecord
+from store.records import EventRecord, RunRecord, SessionRecord
 from tests.tui.recorded import AT, record
 from tui.cli import main
 from tui.commands import follow as follow_module
@@ -67,6 +67,17 @@ def test_attach_to_a_finished_session_tells_it_whole(place: Path, capsys: pytest
     table = [line for line in lines if line.strip().startswith(("0  default", "1  seqs 4"))]
     assert len(table) == 4, "two candidates on two workloads"
     assert "+9.9 %" in table[1] or "+10" in table[1]
+
+
+def test_a_session_in_which_no_run_counts_has_failed(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record(place)
+    with open_writer(place / "llmtune.db") as writer, open_reader(place / "llmtune.db") as reader:
+        for run in reader.runs(1):
+            assert run.id is not None
+            writer.update(RunRecord, run.id, state="rejected", reason="none of 8 requests succeeded: Bad Request")
+    assert main(["attach", "last", "--headless"]) == 1
+    (told,) = capsys.readouterr().err.splitlines()
+    assert told.endswith("session 1 measured nothing, since no run counts: none of 8 requests succeeded: Bad Request")
 
 
 def test_attach_as_json_is_one_object_a_line(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -140,17 +140,23 @@ def hindrance(place: Path, session_id: int) -> str | None:
 
 
 def finish(reader: "Reader", session: SessionRecord, as_json: bool) -> int:
-    """The results of a session that has ended; its exit status."""
+    """The results of a session that has ended; its exit status, which is 1 also where it is done and nothing counts."""
     assert session.id is not None
+    result = result_of(reader, session)
     if as_json:
-        say_json({"type": "result", **asdict(result_of(reader, session))}, compact=True)
+        say_json({"type": "result", **asdict(result)}, compact=True)
     else:
         say()
-        for line in result_lines(reader, session):
+        for line in result_lines(result):
             say(line)
         if session.state == "done":
             say(f"the whole report: llmtune report {session.id}")
     if session.state == "failed":
         complain(f"session {session.id} failed: {clean(session.message or 'its keeper says no more', 500)}")
+        return 1
+    if session.state == "done" and not any(row.summaries for row in result.results):
+        reasons = [run.reason for run in reader.runs(session.id) if run.state != "done" and run.reason]
+        why = clean(reasons[-1], 300) if reasons else "see its events above"
+        complain(f"session {session.id} measured nothing, since no run counts: {why}")
         return 1
     return 0

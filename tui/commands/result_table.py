@@ -22,9 +22,8 @@ def result_of(reader: "Reader", session: SessionRecord) -> SessionResult:
     return session_result(session, reader.launches(session.id), reader.runs(session.id), utc_now())
 
 
-def result_lines(reader: "Reader", session: SessionRecord) -> list[str]:
+def result_lines(result: SessionResult) -> list[str]:
     """All tables, with one line above them that says how far the session is."""
-    result = result_of(reader, session)
     spent = f", {money(result.money_used)}" if result.money_used is not None else ""
     lines = [
         f"session {result.session_id} “{clean(result.name, 80)}” {result.state}: "
