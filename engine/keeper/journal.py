@@ -19,7 +19,7 @@ PASSING = (StoreFull, StoreLocked, ReadOnlyStore)
 TRY_AGAIN_S = 5.0
 GIVE_UP_AFTER_S = 10.0
 # A write holds the keeper's loop up while another program has the file: it must be over before an asker gives up.
-KEEPER_PATIENCE_S = 2.0
+KEEPER_PATIENCE_S = 5.0
 
 
 def say(text: str) -> None:
