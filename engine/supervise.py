@@ -35,7 +35,7 @@ class Supervised:
         self.server_id = server_id
         self._journal = journal
         self._stopping: asyncio.Task[None] | None = None
-        self._failed = False
+        self._failure: dict[str, Any] = {}  # the row's fields, once the server has failed
 
     @classmethod
     async def start(
@@ -47,7 +47,7 @@ class Supervised:
             server = await Server.start(installation, spec, log_path=log_path, marker=marker)
         except (EngineError, OSError) as error:
             failure = LaunchFailed(str(error), "port_in_use" if isinstance(error, PortTaken) else "unknown")
-            await _record_failure(journal, server_id, failure)
+            await journal.update(ServerRecord, server_id, **_failure_fields(failure))
             raise failure from error
         supervised = cls(server, journal, server_id)
         try:
@@ -110,19 +110,18 @@ class Supervised:
             raise asyncio.CancelledError
 
     async def _stop(self, grace_s: float, read_gpu_used: ReadGpuUsed | None) -> None:
-        if not self._failed:
+        if not self._failure:
             self._journal.note(ServerRecord, self.server_id, state="stopping")
         try:
             report = await self.server.stop(grace_s, read_gpu_used=read_gpu_used)
         except EngineError as error:
-            await _record_failure(self._journal, self.server_id, LaunchFailed(str(error)))
+            await self._fail(LaunchFailed(str(error)))
             raise
         if report.survivors or report.port_free is False or report.gpu_flat is False:
             await self._journal.event(f"server {self.server_id}: {report.summary()}", "warning", self.server_id)
-        state = {} if self._failed else {"state": "stopped"}
-        await self._journal.update(
-            ServerRecord, self.server_id, stopped_at=utc_now(), exit_code=report.exit_code, **state
-        )
+        # A failure is written once more: what was to write it may have been cut short.
+        ending = {"state": "stopped", **self._failure, "stopped_at": utc_now(), "exit_code": report.exit_code}
+        await self._journal.update(ServerRecord, self.server_id, **ending)
 
     async def watch(self, every_s: float) -> None:
         """Until the server ends by itself, which raises LaunchFailed."""
@@ -159,8 +158,8 @@ class Supervised:
         )
 
     async def _fail(self, error: LaunchFailed) -> None:
-        self._failed = True
-        await _record_failure(self._journal, self.server_id, error, self.server.facts())
+        self._failure = {**_failure_fields(error), "facts": facts_json(self.server.facts())}
+        await self._journal.update(ServerRecord, self.server_id, **self._failure)
 
     async def _watch_descendants(self) -> None:
         # Written while it loads, since what is killed before it is ready leaves children too.
@@ -176,15 +175,11 @@ class Supervised:
         return [[child.pid, child.start_ticks] for child in self.server.descendants()]
 
 
-async def _record_failure(journal: Journal, server_id: int, error: LaunchFailed, facts: LogFacts | None = None) -> None:
-    known = {"facts": facts_json(facts)} if facts else {}
-    await journal.update(
-        ServerRecord,
-        server_id,
-        state="failed",
-        failure_class=error.failure_class,
-        failure=str(error),
-        exit_code=error.exit_code,
-        stopped_at=utc_now(),
-        **known,
-    )
+def _failure_fields(error: LaunchFailed) -> dict[str, Any]:
+    return {
+        "state": "failed",
+        "failure_class": error.failure_class,
+        "failure": str(error),
+        "exit_code": error.exit_code,
+        "stopped_at": utc_now(),
+    }

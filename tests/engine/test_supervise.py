@@ -91,6 +91,25 @@ async def test_a_server_that_died_stays_failed_when_it_is_stopped(row: Row) -> N
     assert not marked(row.marker)
 
 
+async def test_a_failure_whose_writing_was_cut_short_is_written_at_the_stop(
+    row: Row, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    supervised = await row.start("gentle dies")
+    update = row.journal.update
+
+    async def blocked(kind: Any, number: int, **fields: Any) -> None:
+        if fields.get("state") == "failed":
+            await asyncio.sleep(60)
+        await update(kind, number, **fields)
+
+    with monkeypatch.context() as full:
+        full.setattr(row.journal, "update", blocked)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(supervised.wait_ready(20), 3)
+    await supervised.stop()
+    assert (row.now().state, row.now().exit_code) == ("failed", 1)
+
+
 async def test_a_port_taken_between_is_told_apart(row: Row) -> None:
     port = free_port("127.0.0.1", 8600)
     async with await asyncio.start_server(lambda reader, writer: None, "127.0.0.1", port):
