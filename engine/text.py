@@ -7,6 +7,7 @@ Nothing of that may reach a terminal, a file of ours or a report.
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 HIDDEN = "***"
 
@@ -55,12 +56,18 @@ _KNOWN_TOKENS = re.compile(
     r"\b(?:hf_[A-Za-z0-9]{16,}|sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|AKIA[A-Z0-9]{16}|"
     r"nvapi-[\w-]{16,}|xox[baprs]-[\w-]{10,})"
 )
-_BEARER = re.compile(r"(?i)(\bbearer\s+)[^\s'\",;]+")
+_BEARER = re.compile(r"(?i)(\bbearer\s+|\bauthorization:\s{0,8}basic\s+)[^\s'\",;]+")
 _URL_PASSWORD = re.compile(r"(://[^/\s:@]{0,200}):[^/\s@]{1,200}@")
+_URL_TOKEN = re.compile(r"(\bhttps?://)[^/\s:@]{1,200}@")
+# A tokenizer's special tokens are called like secrets.
+_SPECIAL = ("bos", "eos", "pad", "unk", "sep", "cls", "mask")
+_SPECIAL_BEFORE = tuple([word] for word in _SPECIAL)
 # `api_key=x`, `--api-key x`, `'api_key': ['x', 'y']`, `HF_TOKEN=x`. Every length is bounded: logs are not ours, and an
 # unbounded search through a line of theirs would take the square of its length.
 _NAMED = re.compile(
-    r"(?i)(?<![a-z0-9])((?:api[_-]?key|token|secret(?:[_-]access)?(?:[_-]key)?|access[_-]key|password|passwd)['\"]?"
+    r"(?i)(?<![a-z0-9])"
+    + "".join(f"(?<!{word}_)" for word in _SPECIAL)
+    + r"((?:api[_-]?key|token|secret(?:[_-]access)?(?:[_-]key)?|access[_-]key|password|passwd)['\"]?"
     r"(?:\s{0,8}[=:]\s{0,8}|\s{1,8}))"
     r"(\[[^\]]{0,2000}\]|'(?:[^'\\]|\\.){0,500}'|\"(?:[^\"\\]|\\.){0,500}\"|[^\s,'\"})]+)"
 )
@@ -69,7 +76,8 @@ _FLAG_BEFORE = re.compile(r"--[a-z-]*$")
 
 def redact(text: str) -> str:
     """Text with keys, tokens and passwords replaced by `***`, wherever they stand in a line or a command."""
-    text = _URL_PASSWORD.sub(rf"\1:{HIDDEN}@", text)
+    if "@" in text:
+        text = _URL_TOKEN.sub(rf"\1{HIDDEN}@", _URL_PASSWORD.sub(rf"\1:{HIDDEN}@", text))
     text = _BEARER.sub(rf"\1{HIDDEN}", text)
     text = _NAMED.sub(_hide_named, text)
     return _KNOWN_TOKENS.sub(HIDDEN, text)
@@ -106,5 +114,21 @@ def redact_argv(argv: Iterable[str]) -> list[str]:
     return kept
 
 
+def redact_flags(flags: Mapping[str, Any]) -> dict[str, Any]:
+    """Flags of a server fit to keep: texts called like a secret are `***`, also within lists and objects."""
+    return {name: _redacted(value, _names_secret(name)) for name, value in flags.items()}
+
+
+def _redacted(value: Any, secret: bool) -> Any:
+    if isinstance(value, str):
+        return HIDDEN if secret and value else redact(value)
+    if isinstance(value, list | tuple):
+        return [_redacted(each, secret) for each in value]
+    if isinstance(value, Mapping):
+        return redact_flags(value)
+    return value
+
+
 def _names_secret(name: str) -> bool:
-    return not _SECRET_WORDS.isdisjoint(re.split(r"[^a-z0-9]+", name.lower()))
+    words = re.split(r"[^a-z0-9]+", name.lower())
+    return not _SECRET_WORDS.isdisjoint(words) and not (words[-1] == "token" and words[:-1][-1:] in _SPECIAL_BEFORE)

@@ -1,6 +1,6 @@
 import pytest
 
-from engine.text import clean, redact, redact_argv, redact_env, strip_ansi
+from engine.text import clean, redact, redact_argv, redact_env, redact_flags, strip_ansi
 
 
 @pytest.mark.parametrize(
@@ -46,6 +46,9 @@ def test_strip_ansi_keeps_line_ends_and_indentation() -> None:
         ("HF_TOKEN=secret vllm serve", "HF_TOKEN=*** vllm serve"),
         ("Authorization: Bearer abc.def-ghi", "Authorization: Bearer ***"),
         ("https://me:pass@host/x", "https://me:***@host/x"),
+        ("https://ghp-token@host/x", "https://***@host/x"),
+        ("Authorization: Basic bWU6cGFzcw==", "Authorization: Basic ***"),
+        ("http://h/x?api_key=abc&n=1", "http://h/x?api_key=***"),
         ("download with hf_abcdefghijklmnopqrstuvwx failed", "download with *** failed"),
     ],
 )
@@ -61,6 +64,9 @@ def test_redact_hides_keys_wherever_they_stand(said: str, kept: str) -> None:
         "token embedding layer",
         "api_key=None",
         "http://127.0.0.1:8000/metrics",
+        "git@host:me/x",
+        """--hf-overrides '{"eos_token": "</s>", "pad_token": "x"}'""",
+        "basic settings",
     ],
 )
 def test_redact_leaves_what_is_no_secret(plain: str) -> None:
@@ -94,3 +100,22 @@ def test_redact_argv_hides_every_value_of_a_secret_flag() -> None:
     argv = ["vllm", "serve", "m", "--api-key", "one", "two", "--port", "1", "--hf-token=x", "--tokenizer", "t"]
     kept = ["vllm", "serve", "m", "--api-key", "***", "***", "--port", "1", "--hf-token=***", "--tokenizer", "t"]
     assert redact_argv(argv) == kept
+
+
+def test_redact_flags_hides_by_name_and_by_value_at_any_depth() -> None:
+    flags = {
+        "api-key": ["one", "two"],
+        "hf-token": True,
+        "max-num-seqs": 64,
+        "otlp-traces-endpoint": "http://me:pass@host:4317",
+        "kv-transfer-config": {"extra": {"secret": "x", "port": 1, "urls": ["https://u:p@h"]}},
+        "hf-overrides": {"eos_token": "</s>"},
+    }
+    assert redact_flags(flags) == {
+        "api-key": ["***", "***"],
+        "hf-token": True,
+        "max-num-seqs": 64,
+        "otlp-traces-endpoint": "http://me:***@host:4317",
+        "kv-transfer-config": {"extra": {"secret": "***", "port": 1, "urls": ["https://u:***@h"]}},
+        "hf-overrides": {"eos_token": "</s>"},
+    }
