@@ -36,6 +36,8 @@ from tuning.records import Plan
 from tuning.sessions import session_installation, session_plan
 from tuning.sweep import BASELINE, Sweep
 
+BUDGET_EVERY_S = 5.0
+
 
 class SessionKeeper:
     """Carries one session out. Commands come in on the socket; all state that matters is in the store."""
@@ -180,9 +182,7 @@ class SessionKeeper:
         """Before each launch and run: note the time used, end when the budget is spent, hold while paused."""
         self._session.raw["seconds_used"] = self.seconds_used()
         self._journal.note(SessionRecord, self._id, raw=self._session.raw)
-        spent = exhausted(self._plan, self.seconds_used())
-        if spent is not None and self._controls.stop_reason is None:
-            self._controls.stop(spent)
+        self._mind_the_budget()
         self._controls.check()
         if not self._controls.paused:
             return
@@ -190,9 +190,27 @@ class SessionKeeper:
             SessionRecord, self._id, state="paused", message="paused; a server that runs stays up"
         )
         await self._journal.event("paused")
-        await self._controls.while_paused()
+        await self._held()
         await self._journal.update(SessionRecord, self._id, state="running", message=None)
         await self._journal.event("goes on")
+
+    async def _held(self) -> None:
+        """While paused. The server that stays up costs on, so the budget can end that too."""
+
+        async def mind() -> None:
+            while True:
+                await asyncio.sleep(BUDGET_EVERY_S)
+                self._mind_the_budget()
+
+        minding = asyncio.create_task(mind())
+        try:
+            await self._controls.while_paused()
+        finally:
+            minding.cancel()
+
+    def _mind_the_budget(self) -> None:
+        if (spent := exhausted(self._plan, self.seconds_used())) is not None:
+            self._controls.stop(spent)
 
     async def _status(self, request: Mapping[str, Any]) -> dict[str, Any]:
         return {

@@ -52,6 +52,7 @@ repeats = 2
 blocks = 1
 
 [budget]
+hours = 1
 on_finish = "stop the pod"
 """
 FROM_OUTSIDE = "the keeper was sent SIGTERM"
@@ -160,6 +161,18 @@ async def test_a_stop_while_paused_and_a_skip_while_paused(kept: Kept) -> None:
     assert not kept.processes()
     with pytest.raises(EngineError, match="has ended"):
         await kept.ask("add", settings={"max-num-seqs": 1})
+
+
+async def test_the_budget_ends_a_pause_too(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tuning.keeper.BUDGET_EVERY_S", 0.05)
+    await kept.ask("pause")
+    working = asyncio.create_task(kept.keeper.work())
+    await kept.until(lambda: kept.session().state == "paused")
+    kept.keeper._clock = lambda: 1e9
+    await asyncio.wait_for(working, 20)
+    assert kept.session().state == "stopped"
+    assert "budget of 1 hours is used up" in (kept.session().message or "")
+    assert kept.keeper.on_finish == "stop the pod"
 
 
 async def test_a_stop_while_a_server_starts(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
