@@ -19,6 +19,7 @@ from engine.readiness import STAGES, ReadyProbe, api_key, base_url, stages
 from engine.records import EngineError, Installation, LaunchFailed, LogFacts, ProcessIdentity, ServerSpec
 from engine.stop import ReadGpuUsed, StopReport, end_processes, find_ours, reap_children, wait_released
 from engine.text import clean, redact_env
+from store.private_files import open_private
 
 _LOOK_EVERY_S = 0.25
 _DESCENDANTS_EVERY_S = 1.0
@@ -233,8 +234,7 @@ class Server:
 def _open_log(path: Path, argv: list[str]) -> tuple[int, int]:
     """The log open for appending with the command as its next line, and where what comes after that begins."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        descriptor = open_private(path)
     except OSError as error:
         raise EngineError(f"the log {path} cannot be written: {error.strerror}") from None
     try:

@@ -14,6 +14,7 @@ from store.errors import (
     translated,
 )
 from store.file_system import Mount, can_write, journal_mode, read_mounts
+from store.private_files import make_private_folder, write_new_private
 from store.reader import Reader
 from store.schema import STEPS, Step, apply_steps, is_current, is_foreign, is_newer
 from store.writer import Writer
@@ -43,6 +44,7 @@ def open_writer(
     if not can_write(path.parent) or (path.exists() and not os.access(path, os.W_OK, effective_ids=True)):
         raise read_only(path)
     _refuse_newer(path, steps, timeout_s)
+    _make_file(path)
     wanted = journal_mode(path, read_mounts() if mounts is None else mounts)
     with translated(path):
         connection = sqlite3.connect(path, timeout=timeout_s, isolation_level=None, check_same_thread=False)
@@ -126,9 +128,19 @@ def _connect_read_only(path: Path, timeout_s: float, *, immutable: bool) -> sqli
 
 def _make_folder(folder: Path) -> None:
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(folder)
     except OSError as error:
         raise folder_error(error, folder) from error
+
+
+def _make_file(path: Path) -> None:
+    """SQLite would make it as the umask has it; its -wal, -shm and -journal get the mode of the file itself."""
+    try:
+        write_new_private(path, "")
+    except FileExistsError:  # as it was made, by us or by the person
+        return
+    except OSError as error:
+        raise folder_error(error, path) from error
 
 
 def _refuse_newer(path: Path, steps: tuple[Step, ...], timeout_s: float) -> None:

@@ -8,6 +8,7 @@ from store.clock import utc_now
 from store.database import open_reader, open_writer
 from store.errors import StoreError
 from store.location import database_file
+from store.private_files import make_private_folder, write_private
 from store.records import SessionRecord
 from tuning.report import markdown, to_csv, to_json
 from tuning.results import session_result
@@ -23,10 +24,9 @@ def export(data_dir: Path, session_id: int, form: str) -> Path:
     """
     with open_reader(database_file(data_dir)) as reader:
         text = report_text(reader, reader.session(session_id), form)
-    folder = data_dir / "exports"
-    folder.mkdir(parents=True, exist_ok=True)
-    target = folder / f"session-{session_id}.{form}"
-    target.write_text(text, encoding="utf-8")
+    target = data_dir / "exports" / f"session-{session_id}.{form}"
+    make_private_folder(target.parent)
+    write_private(target, text)
     return target
 
 

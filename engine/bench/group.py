@@ -10,6 +10,7 @@ from pathlib import Path
 
 from engine.records import BenchFailed
 from engine.text import clean
+from store.private_files import open_private
 
 _ANSWER_LIMIT = 2**30  # bytes a line; with --save-detailed every generated text is in it
 _TAIL_BYTES = 65_536
@@ -57,7 +58,7 @@ async def start_child(argv: Sequence[str], environ: Mapping[str, str], log_path:
     # An interpreter that is given a module or a script would else look for vllm beside it, or where we were started.
     child_environ = {**environ, **past_proxies(environ), "PYTHONSAFEPATH": "1"}
     try:
-        log = _open_log(log_path)
+        log = open_private(log_path)
     except OSError as error:
         raise BenchFailed(f"the benchmark's log {log_path} cannot be written: {error.strerror}") from error
     log_start = os.fstat(log).st_size
@@ -93,8 +94,3 @@ def read_tail(path: Path, start: int) -> str:
             return file.read().decode(errors="replace")
     except OSError:
         return ""
-
-
-def _open_log(path: Path) -> int:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

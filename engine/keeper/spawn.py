@@ -1,5 +1,6 @@
 """Starting a keeper that outlives whoever started it."""
 
+import os
 import subprocess
 import sys
 import time
@@ -10,6 +11,7 @@ from engine.keeper.client import answers, is_running
 from engine.keeper.places import KeeperKind
 from engine.records import EngineError
 from engine.text import clean
+from store.private_files import open_private
 
 STARTING_WITHIN_S = 90.0  # our imports may come from a slow mount
 
@@ -44,8 +46,7 @@ def spawn_keeper(data_dir: Path, kind: KeeperKind, number: int, module: str, env
 
 def _start(log_path: Path, arguments: list[str], environ: Mapping[str, str]) -> "tuple[subprocess.Popen[bytes], int]":
     """The process, and where in the log its own words begin."""
-    log_path.parent.mkdir(parents=True, exist_ok=True)
-    with log_path.open("ab") as log:
+    with os.fdopen(open_private(log_path), "ab") as log:
         begin = log.tell()
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", *arguments],

@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from store.private_files import write_private
 from tui.commands.places import data_place, reading
 from tui.output import UsageError, say
 from tui.session_files import report_text
@@ -19,7 +20,7 @@ def run(args: argparse.Namespace) -> int:
         say(text.rstrip("\n"))
         return 0
     try:
-        Path(args.out).write_text(text, encoding="utf-8")
+        write_private(Path(args.out), text)
     except OSError as error:
         raise UsageError(f"{args.out} cannot be written: {error.strerror}") from None
     return 0

@@ -11,6 +11,7 @@ from engine.installation import find_vllm
 from engine.records import EngineError
 from engine.text import clean
 from store.errors import StoreError
+from store.private_files import write_new_private
 from tui import plan_preview
 from tui.commands.demo import MODEL, VLLM, of_checkout
 from tui.metric_text import duration, money
@@ -146,8 +147,7 @@ class PlanEditing(LlmtuneScreen):
             return
         target = Path(path).expanduser()
         try:
-            with target.open("x", encoding="utf-8") as file:
-                file.write(self._preview.toml)
+            write_new_private(target, self._preview.toml)  # its [server.env] may hold a token
         except FileExistsError:
             self.say(f"{target} exists already; give another name", error=True)
         except OSError as error:
