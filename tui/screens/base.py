@@ -9,12 +9,12 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Footer
 
 from engine.keeper.client import is_running
 from tui.app import LlmtuneApp
 from tui.palette import Command
 from tui.widgets.header import Header
+from tui.widgets.key_line import KeyLine
 from tui.widgets.status_line import StatusLine
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class LlmtuneScreen(Screen[None], Late):
         with Vertical(id="body"):
             yield from self.compose_body()
         yield StatusLine()
-        yield Footer(show_command_palette=False, compact=True)
+        yield KeyLine()
 
     def compose_body(self) -> ComposeResult:
         """The widgets between header and status line."""

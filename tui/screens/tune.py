@@ -114,7 +114,7 @@ class TuneScreen(PlanEditing):
             switch.current = to
             switch.display = True
             self.set_focus(self._panel.query_one("#first") if to == "live" else None)
-        self.refresh_bindings()
+        self.refresh_bindings()  # what the keys do follows the session's state
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Only what the present half of the screen can do, and only where it would do something."""
