@@ -2,9 +2,9 @@
 
 import math
 
+from tui.format import ABSENT
 from tuning.records import PLAN_METRICS_HIGHER_IS_BETTER, RUN_METRICS, Effect
 
-ABSENT = "–"
 PLUS, MINUS = "+", "−"
 
 _NAMES = {

@@ -7,10 +7,9 @@ from typing import Any
 from rich.text import Text
 
 from engine.text import clean
-from store.clock import parse_utc
 from store.records import EventRecord, LaunchRecord, RunRecord, SessionRecord
+from tui.format import ABSENT, local_clock
 from tui.metric_text import (
-    ABSENT,
     duration,
     effect_text,
     higher_is_better,
@@ -193,7 +192,7 @@ def now_line(view: TuneView) -> str:
     if session.state == "paused":
         return f"paused: {clean(session.message or 'p goes on', 60)}"
     if session.state not in LIVE_STATES:
-        at = f" at {clock(session.finished_at)}" if session.finished_at else ""
+        at = f" at {local_clock(session.finished_at)}" if session.finished_at else ""
         return clean(session.message or f"{session.state}{at}", 70)
     if view.launch is None:
         return "between launches"
@@ -316,8 +315,3 @@ def _direction(metric: str) -> str:
     if higher_is_better(metric):
         return ", higher is better"
     return ", lower is better" if metric.endswith("_ms") or metric in LOWER_IS_BETTER else ""
-
-
-def clock(at: str) -> str:
-    """A stored time as the wall clock here shows it."""
-    return parse_utc(at).astimezone().strftime("%H:%M:%S")

@@ -12,6 +12,7 @@ from textual.widgets import DataTable, Static
 from engine.text import clean
 from store.clock import utc_now
 from tui import tune_view
+from tui.format import local_clock, local_day
 from tui.metric_text import next_metric
 from tui.plan_form import value_text
 from tui.screens.base import Number
@@ -27,8 +28,10 @@ if TYPE_CHECKING:
 
 
 def details(view: TuneView) -> str:
-    """Environment, what was left out, and the newest events first."""
-    lines = ["environment"]
+    """When it was, environment, what was left out, and the newest events first."""
+    session = view.session
+    ended = f", ended {local_day(session.finished_at)}" if session.finished_at else ""
+    lines = [f"begun {local_day(session.started_at or session.created_at)}{ended}", "", "environment"]
     lines += [f"  {name}: {text}" for name, text in _flat(view.session.environment)] or ["  not recorded"]
     left = view.session.raw.get("left_out")
     if isinstance(left, list) and left:
@@ -38,7 +41,7 @@ def details(view: TuneView) -> str:
             for point in left
         ]
     lines += ["", "events, the newest first"]
-    lines += [f"  {tune_view.clock(one.at)}  {clean(one.text, 300)}" for one in reversed(view.events)] or ["  none"]
+    lines += [f"  {local_clock(one.at)}  {clean(one.text, 300)}" for one in reversed(view.events)] or ["  none"]
     return "\n".join(lines)
 
 

@@ -7,6 +7,7 @@ from textual.widgets import Static
 
 from engine.text import clean
 from tui import chart, plot_view, tune_view
+from tui.format import local_clock
 from tui.tune_view import TuneView
 from tui.widgets.progress_line import ProgressLine
 from tui.widgets.results_table import ResultsTable
@@ -115,7 +116,7 @@ class SessionPanel(Vertical):
         self.set_class(not failures, "-calm")
         self._say("cost", tune_view.cost_line(view))
         self.show_command()
-        events = [f"{tune_view.clock(event.at)}  {clean(event.text, 300)}" for event in reversed(view.events)]
+        events = [f"{local_clock(event.at)}  {clean(event.text, 300)}" for event in reversed(view.events)]
         self._say("events", "\n".join(events))
         self._draw(wide and self.size.height >= ROOMY_LINES)
 
