@@ -157,7 +157,7 @@ async def test_plots_by_keys(three: Path, size: tuple[int, int]) -> None:
         await pilot.press("p")
         await until(pilot, lambda: "against candidate" in text_of(pilot))
         await pilot.press("m")
-        await until(pilot, lambda: "output_tok_per_s against" in text_of(pilot))
+        await until(pilot, lambda: "output tok/s against" in text_of(pilot))
         await pilot.press("w")
         await until(pilot, lambda: "pre[/x]fix: mean" in text_of(pilot))
         await pilot.press("escape")
