@@ -4,12 +4,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.keeper.client import is_running
+from engine.records import EngineError
 from store.clock import utc_now
 from store.database import open_reader, open_writer
 from store.errors import StoreError
 from store.location import database_file
 from store.private_files import make_private_folder, write_private
 from store.records import SessionRecord
+from tuning.leftovers import close_session
 from tuning.report import markdown, to_csv, to_json
 from tuning.results import session_result
 
@@ -31,9 +33,19 @@ def export(data_dir: Path, session_id: int, form: str) -> Path:
 
 
 def delete(data_dir: Path, session_id: int) -> None:
-    """Delete the session's rows. Raises StoreError, also while a keeper works on it."""
+    """Delete the session's rows. Raises StoreError, also while a keeper works on it.
+
+    What a killed keeper left running is ended first: without its rows nobody would find it any more.
+    """
     if is_running(data_dir, "session", session_id):
         raise StoreError(f"Session {session_id} has a keeper at work: stop it first, then delete it")
+    with open_reader(database_file(data_dir)) as reader:
+        left_open = reader.session(session_id).state in ("running", "paused")
+    if left_open:
+        try:
+            close_session(data_dir, session_id)
+        except EngineError as error:
+            raise StoreError(str(error)) from error
     with open_writer(database_file(data_dir)) as writer:
         writer.delete_session(session_id)
 

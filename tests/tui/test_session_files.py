@@ -1,0 +1,42 @@
+"""Deleting a session never loses sight of what runs."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine.keeper.hold import only_keeper
+from engine.process import MARKER_VARIABLE, marked
+from store.clock import utc_now
+from store.database import open_reader, open_writer
+from store.errors import NotFound, StoreError
+from store.location import database_file
+from store.records import ServerRecord, SessionRecord
+from tui.session_files import delete
+
+
+@pytest.fixture
+def paused(tmp_path: Path) -> int:
+    """A paused session whose keeper is gone, and whose server stayed up."""
+    marker = f"deleted-{tmp_path.name}"
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], env={**os.environ, MARKER_VARIABLE: marker})
+    with open_writer(database_file(tmp_path)) as writer:
+        number = writer.insert(SessionRecord("s", "paused", "", {}, [], 1, utc_now()))
+        writer.insert(ServerRecord("s", "ready", "m", "127.0.0.1", 8999, [], {}, "", marker, session_id=number))
+    return number
+
+
+def test_what_a_deleted_session_left_running_is_ended(tmp_path: Path, paused: int) -> None:
+    delete(tmp_path, paused)
+    assert not marked(f"deleted-{tmp_path.name}")
+    with open_reader(database_file(tmp_path)) as reader, pytest.raises(NotFound):
+        reader.session(paused)
+
+
+def test_a_paused_session_with_a_living_keeper_is_not_deleted(tmp_path: Path, paused: int) -> None:
+    with only_keeper(tmp_path, "session", paused), pytest.raises(StoreError, match="stop it first"):
+        delete(tmp_path, paused)
+    assert marked(f"deleted-{tmp_path.name}")
+    delete(tmp_path, paused)
