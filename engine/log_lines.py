@@ -7,7 +7,9 @@ With `--logging-config.formatter json` each line is an object (keys asctime leve
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from engine.text import clean, strip_ansi
 
@@ -41,17 +43,25 @@ def split_lines(text: str) -> list[LogLine]:
     return [parse_line(raw) for raw in text.removesuffix("\n").split("\n")]
 
 
+def message_lines(raw: str) -> list[LogLine]:
+    """One line of a log as the lines of its message: more than one where a JSON record holds a whole traceback, in
+    `message` or in `exc_info`."""
+    line = _bare(raw)
+    if not line.startswith("{") or (record := _json_record(line)) is None:
+        return [parse_line(raw)]
+    text = "\n".join(str(record[key]) for key in ("message", "exc_info") if record.get(key))
+    return [_from_record({**record, "message": part.rstrip("\r")}) for part in text.split("\n")]
+
+
 def parse_line(raw: str) -> LogLine:
     """One line without its `\\n`.
 
     Multi-line messages of vLLM are joined with `\\r\\n` and repeat the head, so a trailing `\\r` belongs to the line
     end; an inner one is a progress bar that starts over, of which only the last state counts.
     """
-    line = strip_ansi(raw.rstrip("\r").rpartition("\r")[2])
-    if time := _CONTAINER_TIME.match(line):
-        line = line[time.end() :]
-    if line.startswith("{") and (found := _json_line(line)):
-        return found
+    line = _bare(raw)
+    if line.startswith("{") and (record := _json_record(line)):
+        return _from_record(record)
     process, pid, rest = _prefixes(line, None, None)
     # Searched for, not matched: VLLM_LOGGING_PREFIX or an unfinished progress bar may stand before the head.
     if head := _HEAD.search(rest):
@@ -76,13 +86,21 @@ def _last_prefix(text: str, process: str | None, pid: int | None) -> tuple[str |
     return process, pid, text
 
 
-def _json_line(line: str) -> LogLine | None:
+def _bare(raw: str) -> str:
+    line = strip_ansi(raw.rstrip("\r").rpartition("\r")[2])
+    time = _CONTAINER_TIME.match(line)
+    return line[time.end() :] if time else line
+
+
+def _json_record(line: str) -> dict[str, Any] | None:
     try:
         record = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
-    if not isinstance(record, dict) or "message" not in record or "levelname" not in record:
-        return None
+    return record if isinstance(record, dict) and "message" in record and "levelname" in record else None
+
+
+def _from_record(record: Mapping[str, Any]) -> LogLine:
     process, pid, text = _prefixes(str(record["message"]), record.get("processName"), record.get("process"))
     return LogLine(
         clean(str(process)) if process else None,

@@ -1,0 +1,99 @@
+"""Every class of failure over the texts and forms of vLLM 0.10 to 0.33: class, numbers, cause and remedy."""
+
+import pytest
+
+from engine.explain import explain
+from engine.failures.table import CLASSES
+from tests.engine.failure_texts import CACHE, LOADED, OOM, READY, TEXTS, V0_19, V0_25, Text, info
+from tests.engine.log_forms import FORMS, Form, v0_25_1
+from tests.engine.observed import H200
+
+WITH_EXCEPTION = {name: text for name, text in TEXTS.items() if text.error}
+# One wording of each theme, told in every form; the others in the one that their place in the table gives them.
+IN_EVERY_FORM = ("kv-old", "free-device", "oom-sampler", "batched-seqs", "gated", "rank", "quota", "unknown")
+
+
+def check(text: Text, log: str) -> None:
+    found = explain(text.before + log + text.after)
+    assert (found.outcome, found.failure_class) == ("failed", text.failure_class), found.cause
+    assert found.cause is not None
+    assert found.remedy is not None
+    assert text.cause in found.cause
+    assert text.remedy in found.remedy
+    assert {name: found.numbers.get(name) for name in text.numbers} == text.numbers
+    assert "initialization failed" not in found.cause
+    assert "[[" not in found.cause + found.remedy
+    assert "{" not in found.remedy
+    assert found.lines
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_each_text_has_its_class_numbers_and_remedy(name: str) -> None:
+    text = TEXTS[name]
+    form = FORMS[list(TEXTS).index(name) % len(FORMS)]
+    if text.before and form.__name__ in ("nested", "rank"):
+        form = v0_25_1  # what stands before is told by an engine without workers
+    check(text, form(text.error) if text.error else "")
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
+@pytest.mark.parametrize("name", IN_EVERY_FORM)
+def test_a_text_is_understood_in_every_form(name: str, form: Form) -> None:
+    check(TEXTS[name], form(TEXTS[name].error))
+
+
+def test_there_are_enough_texts_and_every_class_has_one() -> None:
+    assert len(TEXTS) + len(list(H200.glob("logs/fail-*.log"))) >= 60
+    assert {text.failure_class for text in TEXTS.values()} == set(CLASSES)
+
+
+def test_a_worker_that_is_behind_is_told_by_its_own_lines() -> None:
+    loaded = info("Model loading took 14.29 GiB memory and 1.5 seconds", "Worker_TP1 pid=2")
+    failed = "({} pid=1) ERROR 09-18 10:00:00 [x.py:1] " + OOM
+    assert explain(V0_19 + loaded + failed.format("Worker_TP0")).failure_class == "oom_load"
+    assert explain(V0_19 + loaded + failed.format("Worker_TP1")).failure_class == "oom_profile"
+
+
+def test_what_the_caller_knows_makes_the_remedy_exact() -> None:
+    log = "vllm: error: unrecognized arguments: --max-seq-len-to-capture 8192\n"
+    old = explain(log, known_flags=frozenset({"cuda-graph-sizes", "max-model-len"}))
+    assert "use --cuda-graph-sizes" in (old.remedy or "")
+    small = v0_25_1(TEXTS["kv-none-fits"].error)
+    known = explain(TEXTS["kv-none-fits"].before + small, total_gib=23.6)
+    assert known.numbers["needed_utilization"] == 0.8
+    assert "--gpu-memory-utilization to 0.8" in (known.remedy or "")
+
+
+def test_flags_of_a_whole_usage_text_are_those_of_the_installation() -> None:
+    flags = " ".join(f"[--flag-{number}]" for number in range(30))
+    log = f"usage: vllm serve {flags}\n  [--max-model-len N]\nvllm serve: error: unrecognized arguments: --flag-777\n"
+    assert "Did you mean --flag-" in (explain(log).remedy or "")
+
+
+def test_health_that_recovered_is_not_broken() -> None:
+    bad = 'INFO:     127.0.0.1:4 - "GET /health HTTP/1.1" 503 Service Unavailable\n'
+    good = 'INFO:     127.0.0.1:4 - "GET /health HTTP/1.1" 200 OK\n'
+    assert explain(V0_25 + LOADED + CACHE + READY + bad * 5 + good).outcome == "ready"
+    assert explain(V0_25 + LOADED + CACHE + READY + good + bad * 2).outcome == "ready"
+    assert explain(V0_25 + LOADED + CACHE + READY + good + bad * 3).failure_class == "health_broken"
+
+
+def test_a_signal_is_named() -> None:
+    assert "signal 11" in (explain(LOADED, -11).cause or "")
+    assert "--shm-size" in (explain(LOADED, -7).remedy or "")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "ValueError: Invalid repository ID or local directory specified: 'https://me:hunter2pw@example.com/x'",
+        "OSError: 401 Client Error: Unauthorized, token=hf_abcdefghijklmnopqrstuvwx",
+        "vllm.OddError: --api-key hunter2pw was refused",
+    ],
+)
+def test_no_secret_leaves_an_explanation(error: str) -> None:
+    found = explain(v0_25_1((error,)))
+    said = " ".join([found.cause or "", found.remedy or "", *found.lines])
+    assert "***" in said
+    assert "hunter2pw" not in said
+    assert "hf_abc" not in said
