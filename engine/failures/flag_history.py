@@ -78,8 +78,8 @@ CAME: dict[str, tuple[str, str | None]] = {
     "max-num-queued-reqs": ("0.32.0", None),
     "max-num-queued-tokens": ("0.32.0", None),
     "device-memory-utilization": ("0.32.0", "gpu-memory-utilization"),
-    "grpc-port": ("0.33.0", None),
-    "sse-keep-alive-interval": ("0.33.0", None),
+    "grpc-port": ("0.32.0", None),
+    "sse-keep-alive-interval": ("0.32.0", None),
     "sleep-mode-backend": ("0.33.0", None),
     "watchdog-config": ("0.33.0", None),
 }
