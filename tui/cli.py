@@ -121,7 +121,7 @@ def build_parser() -> _Parser:
     report.add_argument("--out", metavar="FILE", help="write there in place of standard output")
 
     add("sessions", "sessions", "list the sessions", as_json)
-    explain = add("explain", "explain", "what a vLLM log says", as_json)
+    explain = add("explain", "explain", "what a vLLM log says", vllm, as_json)
     explain.add_argument("file", metavar="FILE", help="the log; - reads standard input")
     return parser
 

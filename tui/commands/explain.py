@@ -1,11 +1,14 @@
 """`llmtune explain FILE`: what a vLLM log says."""
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
-from engine.explain import explain
+from engine.explain import Explanation, explain
+from engine.flags import known_flags
+from engine.installation import find_vllm
 from engine.text import clean
 from tui.metric_text import number
 from tui.output import UsageError, columns, say, say_json
@@ -26,6 +29,21 @@ FACT_WORDS = {
 }
 
 
+UNITS = {"gib": "GiB", "mb": "MB", "s": "s", "ms": "ms"}
+
+
+def number_words(name: str) -> str:
+    """`longest_model_len` → "longest model len", `short_gib` → "short"."""
+    words = name.split("_")
+    return clean(" ".join(words[:-1] if words[-1] in UNITS and len(words) > 1 else words), 60)
+
+
+def number_text(name: str, value: float | int) -> str:
+    """A number of a failure as the log has it: rounded, it would be no value for a flag any more."""
+    unit = UNITS.get(name.rpartition("_")[2])
+    return f"{value:.12g}" + (f" {unit}" if unit else "")
+
+
 def read_log(name: str) -> str:
     """The log's text, whatever bytes are in it. Raises UsageError."""
     try:
@@ -36,13 +54,23 @@ def read_log(name: str) -> str:
 
 
 def run(args: argparse.Namespace) -> int:
-    payload = explain(read_log(args.file)).to_json()
+    payload = explained(read_log(args.file), args.vllm).to_json()
     if args.json:
         say_json(payload)
     else:
         for line in explanation_lines(payload):
             say(line)
     return 0
+
+
+def explained(text: str, vllm: str | None) -> Explanation:
+    """The explanation; a flag that vLLM did not know is looked for among those of `vllm` (--vllm), which is asked for
+    them if it never was. Raises EngineError where that installation does not answer."""
+    found = explain(text)
+    if vllm is None or found.failure_class != "unknown_flag":
+        return found
+    installation = find_vllm(vllm, os.environ)
+    return explain(text, known_flags=known_flags(installation, ask=True), version=installation.version)
 
 
 def explanation_lines(payload: dict[str, Any]) -> list[str]:
@@ -55,6 +83,9 @@ def explanation_lines(payload: dict[str, Any]) -> list[str]:
         lines.append(f"{payload['class']}: {clean(str(payload['cause']), 500)}")
     if payload.get("remedy"):
         lines.append(clean(str(payload["remedy"]), 500))
+    if numbers := payload.get("numbers"):
+        rows = [[number_words(name), number_text(name, value)] for name, value in numbers.items()]
+        lines += ["", *columns(["", ""], rows)[1:]]
     facts = payload.get("facts") or {}
     known = [(words, facts[key], unit) for key, (words, unit) in FACT_WORDS.items() if facts.get(key) is not None]
     if known:
