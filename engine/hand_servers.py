@@ -12,14 +12,14 @@ from engine.command import model_argument
 from engine.keeper import client
 from engine.keeper.hold import only_keeper
 from engine.keeper.journal import Journal
-from engine.keeper.secrets import pass_secrets, secret_flags_to_env
+from engine.keeper.secrets import pass_spec, redacted_spec, refuse_hidden, restore_secrets, secrets_to_env
 from engine.keeper.spawn import spawn_keeper
 from engine.leftovers import end_leftover_server
 from engine.local_paths import absolute_flags
 from engine.model import check_model
 from engine.ports import require_free
 from engine.records import EngineError, Installation, ServerSpec
-from engine.text import redact_env
+from engine.text import redact
 from store.clock import utc_now
 from store.database import open_reader, open_writer
 from store.location import database_file
@@ -33,35 +33,43 @@ def start_server(
 ) -> int:
     """Start a server that outlives this program and return its id as soon as its keeper runs; the server then loads.
 
-    Paths in `spec` are read as seen from this program's folder. Raises EngineError in one line: model, port, keeper.
+    Paths in `spec` are read as seen from this program's folder. Secrets in it reach the server and
+    nothing that is kept. Raises EngineError in one line: model, port, keeper, a secret that is not at hand.
     """
-    flags, env = secret_flags_to_env(spec.flags, spec.env)
+    refuse_hidden(spec)
+    spec = secrets_to_env(spec)
     check_model(spec.model)
-    spec = replace(spec, model=model_argument(spec.model), flags=absolute_flags(flags, Path.cwd()), env=env)
+    spec = replace(
+        spec,
+        model=model_argument(spec.model),
+        flags=absolute_flags(spec.flags, Path.cwd()),
+        env=restore_secrets(spec.env, {}, environ),
+    )
     require_free(spec.host, spec.port)
+    kept = redacted_spec(spec)
     with open_writer(database_file(data_dir)) as writer:
         record = ServerRecord(
-            name=name,
+            name=redact(name),
             state="starting",
-            model=spec.model,
-            served_name=spec.served_name,
+            model=kept["model"],
+            served_name=kept["served_name"],
             host=spec.host,
             port=spec.port,
             command=[],
-            env=redact_env(spec.env),
+            env=kept["env"],
             log_path="",
             marker=uuid.uuid4().hex,
             vllm_version=installation.version,
             started_at=utc_now(),
-            raw={"spec": spec_json(spec), "installation": asdict(installation)},
+            raw={"spec": kept, "installation": asdict(installation)},
         )
         server_id = writer.insert(record)
         writer.update(ServerRecord, server_id, log_path=str(server_log(data_dir, server_id)))
     try:
-        spawn_keeper(data_dir, "server", server_id, MODULE, pass_secrets(environ, spec.env))
+        spawn_keeper(data_dir, "server", server_id, MODULE, pass_spec(environ, spec))
     except EngineError as error:
         with open_writer(database_file(data_dir)) as writer:
-            writer.update(ServerRecord, server_id, state="failed", failure=str(error), stopped_at=utc_now())
+            writer.update(ServerRecord, server_id, state="failed", failure=redact(str(error)), stopped_at=utc_now())
         raise
     return server_id
 
@@ -79,11 +87,6 @@ def stop_server(data_dir: Path, server_id: int) -> str:
 
 def server_log(data_dir: Path, server_id: int) -> Path:
     return data_dir / "logs" / f"server-{server_id}.log"
-
-
-def spec_json(spec: ServerSpec) -> dict[str, Any]:
-    """A spec as it may be kept: its secrets redacted."""
-    return {**asdict(spec), "env": redact_env(spec.env), "extra_args": list(spec.extra_args)}
 
 
 def spec_from_json(kept: Mapping[str, Any], env: Mapping[str, str]) -> ServerSpec:

@@ -67,7 +67,7 @@ class Sampler:
         await self.close()
 
     async def _scrape(self) -> ServerSample:
-        shown = clean(self.base_url, 80)
+        shown = clean(redact(self.base_url), 80)
         try:
             async with asyncio.timeout(TIMEOUT_S):  # the whole answer; httpx counts each read anew
                 text = await self._get(f"{self.base_url}/metrics")
@@ -85,13 +85,13 @@ class Sampler:
             raise httpx.InvalidURL("port out of range")
         async with self._client.stream("GET", url) as response:
             if response.status_code != 200:
-                raise EngineError(_refused(clean(url, 90), response.status_code))
+                raise EngineError(_refused(clean(redact(url), 90), response.status_code))
             body = bytearray()
             async for chunk in response.aiter_bytes():
                 body += chunk
                 if len(body) > LARGEST_PAGE:
                     raise EngineError(
-                        f"{clean(url, 90)} answers with more than {LARGEST_PAGE >> 20} MiB; not a vLLM server."
+                        f"{clean(redact(url), 90)} answers with more than {LARGEST_PAGE >> 20} MiB; not a vLLM server."
                     )
         return body.decode("utf-8", "replace")
 

@@ -14,7 +14,7 @@ from engine.gpu import GpuReader
 from engine.hand_servers import spec_from_json
 from engine.keeper.hold import hold, only_keeper
 from engine.keeper.journal import KEEPER_PATIENCE_S, Journal
-from engine.keeper.secrets import restore_secrets, take_secrets
+from engine.keeper.secrets import take_spec
 from engine.process import identify
 from engine.readiness import api_key
 from engine.recorder import Recorder, gpu_used
@@ -131,7 +131,8 @@ class ServerKeeper:
         return {"message": "restarting"}
 
 
-async def keep(data_dir: Path, server_id: int, secrets: Mapping[str, str]) -> None:
+async def keep(data_dir: Path, server_id: int, secret_spec: Mapping[str, Any] | None) -> None:
+    """`secret_spec` is what is to be started where the row holds it redacted."""
     database = database_file(data_dir)
     with (
         only_keeper(data_dir, "server", server_id) as socket,
@@ -141,7 +142,8 @@ async def keep(data_dir: Path, server_id: int, secrets: Mapping[str, str]) -> No
         record = reader.server(server_id)
         kept = record.raw["installation"]
         installation = Installation(**{**kept, "command": tuple(kept["command"])})
-        spec = spec_from_json(record.raw["spec"], restore_secrets(record.raw["spec"]["env"], secrets, os.environ))
+        wanted = record.raw["spec"] if secret_spec is None else secret_spec
+        spec = spec_from_json(wanted, wanted["env"])
         myself = identify(os.getpid())
         if myself is not None:
             writer.update(ServerRecord, server_id, keeper_pid=myself.pid, keeper_start_ticks=myself.start_ticks)
@@ -151,7 +153,7 @@ async def keep(data_dir: Path, server_id: int, secrets: Mapping[str, str]) -> No
 def main() -> int:
     data_dir, server_id = Path(sys.argv[1]), int(sys.argv[2])
     try:
-        asyncio.run(keep(data_dir, server_id, take_secrets(os.environ)))
+        asyncio.run(keep(data_dir, server_id, take_spec(os.environ)))
     except (EngineError, StoreError) as error:
         print(error, flush=True)
         return 1

@@ -5,6 +5,7 @@ from typing import Any
 from engine.histograms import mean, percentile, window
 from engine.rates import Rates, prefix_hit_perc
 from engine.records import GpuReading, GpuSample, Histogram, ServerSample
+from engine.text import redact
 
 PERCENTILES = (50, 90, 99)
 
@@ -36,7 +37,7 @@ def snapshot_json(
 def _server(server: ServerSample, previous: ServerSample | None, url: str | None) -> dict[str, Any]:
     rates = Rates.between(previous, server) if previous else None
     return {
-        "url": url,
+        "url": None if url is None else redact(url),
         "model_name": server.model_name,
         "running": server.running,
         "waiting": server.waiting,

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from engine.text import redact
 from store.records import SampleRecord
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ class ForeignServer:
 
     def __init__(self, url: str) -> None:
         self.url = url
+        self.shown = redact(url)
         self.interval_s = 1.0
         self.error: str | None = None
         self.newest: ServerSample | None = None

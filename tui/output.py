@@ -6,6 +6,8 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from engine.text import redact
+
 SCHEMA = 1
 
 
@@ -33,8 +35,8 @@ def drop_output() -> None:
 
 
 def complain(line: str) -> None:
-    """Each line of a message to standard error, under the program's name."""
-    for part in line.splitlines() or [""]:
+    """Each line of a message to standard error, under the program's name; keys and passwords in it are hidden."""
+    for part in redact(line).splitlines() or [""]:
         print(f"llmtune: {part}", file=sys.stderr, flush=True)
 
 

@@ -119,7 +119,7 @@ class Subject:
         model = newest.model_name if newest is not None else None
         known = (
             ("model", clean(model or "", 200)),
-            ("address", clean(server.url, 200)),
+            ("address", clean(server.shown, 200)),
             ("KV cache", "" if tokens is None else number(tokens, 0, " tokens")),
             ("engines", str(len(newest.engines)) if newest is not None and newest.engines else ""),
         )
@@ -131,7 +131,7 @@ class Subject:
             answers=mode is LIVE,
             words=(
                 clean(model, 28) if model else "not ours",
-                clean(server.url, 40),
+                clean(server.shown, 40),
                 f"up {span(now - started if started else None)}",
             ),
             trouble=trouble,

@@ -9,8 +9,9 @@ from typing import Any
 
 from engine.bench.client import Bench
 from engine.gpu import GpuReader
-from engine.hand_servers import server_log, spec_json
+from engine.hand_servers import server_log
 from engine.keeper.journal import Journal
+from engine.keeper.secrets import redacted_spec
 from engine.ports import free_port
 from engine.readiness import api_key
 from engine.recorder import Recorder, gpu_used
@@ -149,7 +150,7 @@ class Launching:
                 session_id=self._session_id,
                 vllm_version=self._installation.version,
                 started_at=utc_now(),
-                raw={"spec": spec_json(spec), "cell": asdict(cell)},
+                raw={"spec": redacted_spec(spec), "cell": asdict(cell)},
             )
         )
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from engine.text import redact
 from store.clock import utc_now
 from store.errors import ReadOnlyStore, StoreError, StoreFull, StoreLocked
 from store.records import EventLevel, EventRecord
@@ -20,20 +21,22 @@ TRY_AGAIN_S = 5.0
 GIVE_UP_AFTER_S = 10.0
 # A write holds the keeper's loop up while another program has the file: it must be over before an asker gives up.
 KEEPER_PATIENCE_S = 5.0
+# Fields of rows that are told in words, which may be those of a server or an error.
+TOLD = ("failure", "reason", "message")
 
 
 def say(text: str) -> None:
     """A line in the keeper's own log, its standard output. The disk that is full for the store is full for the log
     too, and that must not end the keeper."""
     with contextlib.suppress(OSError):
-        os.write(1, f"{utc_now()} {text}\n".encode(errors="backslashreplace"))
+        os.write(1, f"{utc_now()} {redact(text)}\n".encode(errors="backslashreplace"))
 
 
 class Journal:
     """`blocked` is the one line that says why the store takes nothing now, or None; `lost` says what was given up.
 
-    `session_id` and `server_id` are stamped on the events. Where the store says what does not pass, StoreError comes
-    through. The writer should have been opened with KEEPER_PATIENCE_S.
+    Secrets in what is told are hidden. `session_id` and `server_id` are stamped on the events. Where the store says
+    what does not pass, StoreError comes through. The writer should have been opened with KEEPER_PATIENCE_S.
     """
 
     def __init__(self, writer: Writer, session_id: int | None = None, server_id: int | None = None) -> None:
@@ -57,6 +60,7 @@ class Journal:
 
     async def update(self, kind: type[Any], number: int, **fields: Any) -> None:
         """Returns when it is written, or given up."""
+        fields |= {name: redact(fields[name]) for name in TOLD if fields.get(name)}
         state = f" {fields['state']}" if "state" in fields else ""
         with contextlib.suppress(*PASSING):
             await self._until_taken(
@@ -67,7 +71,11 @@ class Journal:
         """Returns when it is written, or given up; it stands in the keeper's log in any case."""
         say(f"{level}: {text}")
         record = EventRecord(
-            at=utc_now(), level=level, text=text, session_id=self._session_id, server_id=server_id or self._server_id
+            at=utc_now(),
+            level=level,
+            text=redact(text),
+            session_id=self._session_id,
+            server_id=server_id or self._server_id,
         )
         with contextlib.suppress(*PASSING):
             await self._until_taken(lambda: self.writer.insert(record), "an event")

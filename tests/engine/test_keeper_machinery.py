@@ -21,8 +21,17 @@ from engine.keeper.hold import hold, only_keeper
 from engine.keeper.journal import Journal
 from engine.keeper.lock import KeeperLock, is_held
 from engine.keeper.places import keeper_places, runtime_dir
-from engine.keeper.secrets import pass_secrets, restore_secrets, secret_flags_to_env, take_secrets
-from engine.records import EngineError
+from engine.keeper.secrets import (
+    pass_secrets,
+    pass_spec,
+    redacted_spec,
+    refuse_hidden,
+    restore_secrets,
+    secrets_to_env,
+    take_secrets,
+    take_spec,
+)
+from engine.records import EngineError, ServerSpec
 from store.database import open_reader, open_writer
 from store.errors import StoreFull
 from store.records import EventRecord, ServerRecord
@@ -246,7 +255,30 @@ def test_secrets_reach_the_keeper_and_not_the_record() -> None:
 
 
 def test_a_key_among_the_flags_moves_to_the_environment() -> None:
-    flags, env = secret_flags_to_env({"api-key": "s3cret", "max-num-seqs": 4}, {"A": "1"})
-    assert flags == {"max-num-seqs": 4}
-    assert env == {"A": "1", "VLLM_API_KEY": "s3cret"}
-    assert secret_flags_to_env({"max-num-seqs": 4}, {}) == ({"max-num-seqs": 4}, {})
+    flags = {"api_key": ["s3cret"], "hf-token": "hf", "max-num-seqs": 4}
+    moved = secrets_to_env(ServerSpec("m", "127.0.0.1", 8000, flags, env={"A": "1"}))
+    assert moved.flags == {"max-num-seqs": 4}
+    assert moved.env == {"A": "1", "VLLM_API_KEY": "s3cret", "HF_TOKEN": "hf"}
+    extra = ServerSpec("m", "127.0.0.1", 8000, extra_args=("--api-key", "one", "--hf-token=two", "--seed", "1"))
+    moved = secrets_to_env(extra)
+    assert (moved.extra_args, moved.env) == (("--seed", "1"), {"VLLM_API_KEY": "one", "HF_TOKEN": "two"})
+    plain = ServerSpec("m", "127.0.0.1", 8000, {"max-num-seqs": 4, "hf-token": True})
+    assert secrets_to_env(plain) == plain
+    with pytest.raises(EngineError, match="give one"):
+        secrets_to_env(ServerSpec("m", "127.0.0.1", 8000, {"api-key": ["a", "b"]}))
+
+
+def test_a_spec_with_secrets_is_kept_redacted_and_passed_whole() -> None:
+    spec = ServerSpec(
+        "m", "127.0.0.1", 8000, {"otlp-traces-endpoint": "http://me:pass@h"}, env={"K": "v"}, extra_args=("--x",)
+    )
+    kept = redacted_spec(spec)
+    assert kept["flags"] == {"otlp-traces-endpoint": "http://me:***@h"}
+    environ = pass_spec({"PATH": "/bin"}, spec)
+    real = take_spec(environ)
+    assert real is not None
+    assert real["flags"] == spec.flags
+    assert environ == {"PATH": "/bin"}
+    assert take_spec(pass_spec({}, ServerSpec("m", "127.0.0.1", 8000))) is None
+    with pytest.raises(EngineError, match="type it anew"):
+        refuse_hidden(ServerSpec("m", "127.0.0.1", 8000, kept["flags"]))

@@ -130,7 +130,7 @@ def test_a_keeper_of_its_own_process_is_started_asked_and_ended(
         time.sleep(0.05)
     with open_reader(database_file(data_dir)) as reader:
         row = reader.server(number)
-    assert (row.state, row.model) == ("stopped", str(tmp_path / "model"))
+    assert (row.state, row.model) == ("stopped", str(tmp_path / "model")), row.failure
     assert spec_from_json(row.raw["spec"], {}).model == str(tmp_path / "model")
     assert not marked(row.marker)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from engine.text import clean
+from engine.text import clean, redact
 from store.records import ServerRecord
 from tui.commands.keeper_watch import KeeperWatch
 from tui.commands.places import reading
@@ -105,7 +105,7 @@ def follow_stop(place: Path, server_id: int) -> int:
 
 
 def last_lines(path: Path, count: int) -> list[str]:
-    """The last lines of a log, cleaned, reading no more of the file than they need. Raises UsageError."""
+    """The last lines of a log, cleaned and without secrets, reading no more than they need. Raises UsageError."""
     try:
         with path.open("rb") as log:
             size = log.seek(0, os.SEEK_END)
@@ -117,7 +117,7 @@ def last_lines(path: Path, count: int) -> list[str]:
     except OSError as error:
         raise UsageError(f"the log {path} cannot be read: {error.strerror}") from None
     lines = tail.decode("utf-8", errors="replace").splitlines()
-    return [clean(line) for line in lines[max(0, len(lines) - count) :]]
+    return [redact(clean(line)) for line in lines[max(0, len(lines) - count) :]]
 
 
 def follow_log(place: Path, server_id: int, path: Path) -> int:
@@ -130,7 +130,7 @@ def follow_log(place: Path, server_id: int, path: Path) -> int:
                 ended = reader.server(server_id).state in ENDED
             *whole, unfinished = (unfinished + log.read()).split(b"\n")
             for line in whole:
-                say(clean(line.decode("utf-8", errors="replace")))
+                say(redact(clean(line.decode("utf-8", errors="replace"))))
             if ended:
                 return 0
             time.sleep(LOOK_EVERY_S)

@@ -202,7 +202,7 @@ class MonitorScreen(LlmtuneScreen):
 
         server = self._snapshot.server
         if self._foreign is not None:
-            self.app.push_screen(CopyPanel(self._foreign.url, "Address"))
+            self.app.push_screen(CopyPanel(self._foreign.shown, "Address"))
         elif server is not None:
             self.app.push_screen(CopyPanel(f"http://{server.host}:{server.port}", "Address"))
         else:

@@ -11,7 +11,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from engine.records import EngineError
-from engine.text import clean
+from engine.text import clean, redact
 from store.errors import StoreError
 from tui.screens.base import Late
 from tui.server_form import Wish, read_wish, start_wish
@@ -92,7 +92,7 @@ class NewServer(ModalScreen[int | None], Late):
         self._say(line)
 
     def _say(self, line: str) -> None:
-        self.query_one("#said", Static).update(Content.assemble(("✗ ", "bold $error"), clean(line, 300)))
+        self.query_one("#said", Static).update(Content.assemble(("✗ ", "bold $error"), clean(redact(line), 300)))
 
     def action_leave(self) -> None:
         """Close the form, unless a server is just being started."""

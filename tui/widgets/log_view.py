@@ -6,7 +6,7 @@ from pathlib import Path
 from textual.widgets import Log
 
 from engine.log_lines import parse_line
-from engine.text import clean
+from engine.text import clean, redact
 
 TAIL_BYTES = 64 * 1024  # of a log that is opened
 READ_BYTES = 256 * 1024  # at most in one reading; what is older is left out
@@ -68,11 +68,11 @@ class LogTail:
 
 
 def _line(raw: bytes) -> str:
-    """One line for a terminal: vLLM's head of some sixty characters as time and, where it is loud, level."""
+    """One line for a terminal, without secrets: vLLM's head of some sixty characters as time and, if loud, level."""
     line = parse_line(raw.decode(errors="replace"))
     level = "" if line.level in (None, "INFO") else f"{line.level} "
     time = f"{line.time.partition(' ')[2]} " if line.time else ""
-    return f"{time}{level}{clean(line.text, LINE_CELLS)}"
+    return f"{time}{level}{redact(clean(line.text, LINE_CELLS))}"
 
 
 class LogView(Log):

@@ -5,7 +5,7 @@ from textual.reactive import reactive
 from textual.timer import Timer
 from textual.widget import Widget
 
-from engine.text import clean
+from engine.text import clean, redact
 
 NEWS_S = 12.0
 
@@ -47,5 +47,5 @@ class StatusLine(Widget):
         if self.store_error:
             return Content.assemble(("✗ ", "bold $error"), (clean(self.store_error, 400), "$error"))
         if self.is_error:
-            return Content.assemble(("✗ ", "bold $error"), clean(self.line, 400))
-        return Content.assemble(("✔ ", "bold $success"), clean(self.line, 400))
+            return Content.assemble(("✗ ", "bold $error"), clean(redact(self.line), 400))
+        return Content.assemble(("✔ ", "bold $success"), clean(redact(self.line), 400))
