@@ -2,8 +2,9 @@
 
 `vllm serve` is an API server that starts an EngineCore, which starts a Worker; both survive their parent, as vLLM's do
 after a SIGKILL. It prints the lines that a start prints, binds its port at once, listens when it is "loaded", and
-answers /health, /v1/models, /v1/completions and /metrics. The benchmark sends real requests to it. What a real server
-shows on demand is tested on a real one.
+answers /health, /v1/models, /v1/completions and /metrics. The benchmark sends real requests to it, and has no clock of
+its own that a busy machine could make late: a run rejected for that would be weather. What a real server shows on
+demand is tested on a real one.
 
 The environment steers it: STAND_IN_LOAD_S (seconds until it serves), STAND_IN_MUTE (a path: while that file exists,
 /health answers and completions never do).
@@ -131,11 +132,6 @@ def get_tokenizer(name, **_):
     return object()
 
 
-async def get_request(requests):
-    for request in requests:
-        yield request
-
-
 def one(base_url):
     body = json.dumps({"model": "m", "prompt": "x", "max_tokens": 1}).encode()
     request = urllib.request.Request(base_url + "/v1/completions", body, {"Content-Type": "application/json"})
@@ -147,7 +143,7 @@ def one(base_url):
 async def main_async(args):
     args.ignore_eos = True
     began, times, errors = time.perf_counter(), [], 0
-    async for _ in get_request(range(args.num_prompts)):
+    for _ in range(args.num_prompts):
         try:
             times.append(await asyncio.to_thread(one, args.base_url))
         except OSError:

@@ -93,7 +93,8 @@ def everything_is_there_once(world: World, blocks: int) -> None:
     planned = {
         (block, candidate, "chat", repeat) for block in range(blocks) for candidate in range(4) for repeat in range(3)
     }
-    assert world.counted() == dict.fromkeys(planned, 1)
+    lost = [run for run in world.runs() if run.kind == "measured" and run.state == "rejected"]
+    assert world.counted() == dict.fromkeys(planned, 1), f"rejected: {[(run.launch_id, run.reason) for run in lost]}"
     world.nothing_left()
 
 
