@@ -155,16 +155,16 @@ def test_a_sweep_that_is_killed_everywhere_loses_nothing(
 
     # The keeper itself is killed in the midst of a measured run, with one run done.
     def in_the_second_run() -> bool:
-        measured = [run.state for run in store.runs() if run.kind == "measured"]
-        return measured == ["done", "running"]
+        states = [run.state for run in store.runs() if run.kind == "measured"]
+        return "done" in states and states[-1] == "running"
 
-    wait_for(in_the_second_run, 180, "the second measured run")
+    wait_for(in_the_second_run, 400, "a measured run after the first")
     first = next(run for run in store.runs() if run.state == "done" and run.kind == "measured")
     keeper_pid = store.session().keeper_pid
     assert keeper_pid is not None
     os.kill(keeper_pid, signal.SIGKILL)
     wait_for(lambda: not is_running(data_dir, "session", session_id), 10, "the keeper is dead")
-    orphaned = store.servers()[0]
+    orphaned = store.servers()[-1]
     assert marked(orphaned.marker), "the server outlives its keeper"
 
     forgotten = llmtune(data_dir, "resume", str(session_id))
@@ -174,7 +174,7 @@ def test_a_sweep_that_is_killed_everywhere_loses_nothing(
     assert resumed.returncode == 0, resumed.stderr
     wait_for(lambda: not marked(orphaned.marker), 60, "the leftover server is ended")
 
-    followed = llmtune(data_dir, "attach", str(session_id), "--headless", timeout=300)
+    followed = llmtune(data_dir, "attach", str(session_id), "--headless", timeout=600)
     assert followed.returncode == 0, followed.stdout + followed.stderr
 
     # Every planned run has one result, the one from before the kill among them, and no secret is kept.
