@@ -50,13 +50,14 @@ class Poller:
         self._wake.set()
 
     def run(self) -> None:
-        """Poll until stopped. A store that cannot be read is reported and tried again each second."""
+        """Poll until stopped. What cannot be read (a store, a keeper's lock) is reported and tried again each second."""
+        from engine.records import EngineError
         from store.errors import StoreError
 
         while not self._stopped.is_set():
             try:
                 self._follow()
-            except StoreError as error:
+            except (StoreError, EngineError, OSError) as error:
                 self._post(StoreFailed(str(error)))
                 self._stopped.wait(READ_S)
 

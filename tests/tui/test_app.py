@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from engine.records import EngineError
 from store.location import database_file
 from store.records import SessionRecord
 from store.writer import Writer
@@ -189,6 +190,20 @@ async def test_a_newer_database_is_one_line_and_untouched(app: LlmtuneApp, fille
     async with app.run_test() as pilot:
         assert "newer" in await _store_line(pilot)
     assert path.read_bytes() == before
+
+
+async def test_a_runtime_folder_of_someone_else_is_one_line(
+    app: LlmtuneApp, writer: Writer, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> bool:
+        raise EngineError("/tmp/llmtune-0 must be a folder of yours")
+
+    monkeypatch.setattr("tui.screens.monitor.is_running", refused)
+    writer.insert(server(data_dir))
+    async with app.run_test() as pilot:
+        await fed(pilot)
+        await pilot.press("2")
+        assert "must be a folder of yours" in await _store_line(pilot)
 
 
 async def test_servers_screen_is_first(app: LlmtuneApp, filled: Path) -> None:
