@@ -50,7 +50,7 @@ class Poller:
         self._wake.set()
 
     def run(self) -> None:
-        """Poll until stopped. What cannot be read (a store, a keeper's lock) is reported and tried again each second."""
+        """Poll until stopped. What cannot be read (a store, a keeper's lock) is said, and tried again each second."""
         from engine.records import EngineError
         from store.errors import StoreError
 
