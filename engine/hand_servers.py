@@ -11,7 +11,7 @@ from typing import Any
 from engine.command import model_argument
 from engine.keeper import client
 from engine.keeper.hold import only_keeper
-from engine.keeper.journal import Journal
+from engine.keeper.journal import Journal, unsaid
 from engine.keeper.secrets import pass_spec, redacted_spec, refuse_hidden, restore_secrets, secrets_to_env
 from engine.keeper.spawn import spawn_keeper
 from engine.leftovers import end_leftover_server
@@ -82,7 +82,14 @@ def stop_server(data_dir: Path, server_id: int) -> str:
     except client.KeeperGone:
         database = database_file(data_dir)
     with only_keeper(data_dir, "server", server_id), open_writer(database) as writer, open_reader(database) as reader:
-        return asyncio.run(end_leftover_server(Journal(writer, server_id=server_id), reader.server(server_id)))
+        return asyncio.run(_end_orphan(Journal(writer, server_id=server_id, log=unsaid), reader.server(server_id)))
+
+
+async def _end_orphan(journal: Journal, server: ServerRecord) -> str:
+    journal.end_within(0.0)
+    done = await end_leftover_server(journal, server)
+    journal.require_all_written()
+    return done
 
 
 def server_log(data_dir: Path, server_id: int) -> Path:

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from engine.keeper.hold import only_keeper
-from engine.keeper.journal import Journal
+from engine.keeper.journal import Journal, unsaid
 from engine.leftovers import end_leftover_server
 from engine.stop import ReadGpuUsed, end_leftovers
 from store.clock import utc_now
@@ -43,7 +43,7 @@ def close_session(data_dir: Path, session_id: int) -> None:
         open_writer(database) as writer,
         open_reader(database) as reader,
     ):
-        asyncio.run(_close(Journal(writer, session_id=session_id), reader, session_id))
+        asyncio.run(_close(Journal(writer, session_id=session_id, log=unsaid), reader, session_id))
 
 
 async def _close(journal: Journal, reader: Reader, session_id: int) -> None:
@@ -51,3 +51,4 @@ async def _close(journal: Journal, reader: Reader, session_id: int) -> None:
     await clear_up(reader.session(session_id), journal, reader)
     await journal.event("stopped, as asked; nothing worked on it")
     await journal.update(SessionRecord, session_id, state="stopped", message="stopped, as asked", finished_at=utc_now())
+    journal.require_all_written()

@@ -32,17 +32,29 @@ def say(text: str) -> None:
         os.write(1, f"{utc_now()} {redact(text)}\n".encode(errors="backslashreplace"))
 
 
+def unsaid(text: str) -> None:
+    """The log of a journal outside a keeper, where standard output is the person's screen."""
+
+
 class Journal:
     """`blocked` is the one line that says why the store takes nothing now, or None; `lost` says what was given up.
 
-    Secrets in what is told are hidden. `session_id` and `server_id` are stamped on the events. Where the store says
-    what does not pass, StoreError comes through. The writer should have been opened with KEEPER_PATIENCE_S.
+    Secrets in what is told are hidden. `session_id` and `server_id` are stamped on the events; what happens goes to
+    `log` too. Where the store says what does not pass, StoreError comes through. The writer should have been opened
+    with KEEPER_PATIENCE_S.
     """
 
-    def __init__(self, writer: Writer, session_id: int | None = None, server_id: int | None = None) -> None:
+    def __init__(
+        self,
+        writer: Writer,
+        session_id: int | None = None,
+        server_id: int | None = None,
+        log: Callable[[str], None] = say,
+    ) -> None:
         self.blocked: str | None = None
         self.lost: list[str] = []
         self.writer = writer
+        self._log = log
         self._session_id = session_id
         self._server_id = server_id
         self._deadline: float | None = None
@@ -53,6 +65,11 @@ class Journal:
         if self._deadline is None:
             self._deadline = time.monotonic() + seconds
             self._ending.set()
+
+    def require_all_written(self) -> None:
+        """Raises StoreError, with the store's reason, where something was given up."""
+        if self.lost:
+            raise StoreError(self.blocked or f"not written: {', '.join(self.lost)}")
 
     async def insert(self, record: Any) -> int:
         """The new row's id. Raises the store's refusal once it is given up: without an id nothing can go on."""
@@ -69,7 +86,7 @@ class Journal:
 
     async def event(self, text: str, level: EventLevel = "info", server_id: int | None = None) -> None:
         """Returns when it is written, or given up; it stands in the keeper's log in any case."""
-        say(f"{level}: {text}")
+        self._log(f"{level}: {text}")
         record = EventRecord(
             at=utc_now(),
             level=level,
@@ -85,7 +102,7 @@ class Journal:
         try:
             self.writer.update(kind, number, **fields)
         except StoreError as error:
-            say(f"warning: not written now: {error}")
+            self._log(f"warning: not written now: {error}")
 
     async def _until_taken(self, write: Callable[[], T], what: str) -> T:
         while True:
@@ -93,10 +110,10 @@ class Journal:
                 taken = write()
             except PASSING as error:
                 if self.blocked is None:
-                    say(f"warning: waiting for the store: {error}")
+                    self._log(f"warning: waiting for the store: {error}")
                 self.blocked = str(error)
                 if self._deadline is not None and time.monotonic() >= self._deadline:
-                    say(f"error: given up, not written: {what}: {error}")
+                    self._log(f"error: given up, not written: {what}: {error}")
                     self.lost.append(what)
                     raise
                 await self._before_next_try()

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,9 +12,10 @@ from engine.keeper.hold import only_keeper
 from engine.process import MARKER_VARIABLE, marked
 from store.clock import utc_now
 from store.database import open_reader, open_writer
-from store.errors import NotFound, StoreError
+from store.errors import NotFound, StoreError, StoreFull
 from store.location import database_file
 from store.records import ServerRecord, SessionRecord
+from store.writer import Writer
 from tui.session_files import delete
 
 
@@ -28,11 +30,28 @@ def paused(tmp_path: Path) -> int:
     return number
 
 
-def test_what_a_deleted_session_left_running_is_ended(tmp_path: Path, paused: int) -> None:
+def test_what_a_deleted_session_left_running_is_ended(
+    tmp_path: Path, paused: int, capfd: pytest.CaptureFixture[str]
+) -> None:
     delete(tmp_path, paused)
+    assert capfd.readouterr().out == "", "the screens own the terminal"
     assert not marked(f"deleted-{tmp_path.name}")
     with open_reader(database_file(tmp_path)) as reader, pytest.raises(NotFound):
         reader.session(paused)
+
+
+def test_a_full_disk_keeps_the_session_and_says_so(
+    tmp_path: Path, paused: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise StoreFull("no space is left")
+
+    monkeypatch.setattr(Writer, "update", full)
+    with pytest.raises(StoreError, match="no space is left"):
+        delete(tmp_path, paused)
+    assert not marked(f"deleted-{tmp_path.name}")
+    with open_reader(database_file(tmp_path)) as reader:
+        assert reader.session(paused).state == "paused"
 
 
 def test_a_paused_session_with_a_living_keeper_is_not_deleted(tmp_path: Path, paused: int) -> None:
