@@ -22,11 +22,12 @@ Alive = Callable[[int], bool]
 @dataclass(frozen=True, slots=True)
 class TuneSnapshot:
     """`view` is the session to show, None where only the editor has something to say. `last_plan` and `basis` come from
-    the newest session and fill the editor."""
+    the newest session and fill the editor. `hindrance` is one line on why the session's keeper cannot write."""
 
     view: TuneView | None
     last_plan: Plan | None
     basis: Basis
+    hindrance: str | None = None
 
 
 class TuneSource:

@@ -10,8 +10,8 @@ import pytest
 from store.database import open_reader, open_writer
 from store.records import EventRecord, RunRecord, SessionRecord
 from tests.tui.recorded import AT, record
+from tui import hindrance
 from tui.cli import main
-from tui.commands import follow as follow_module
 from tui.commands import keeper_watch
 from tui.commands.follow import follow
 
@@ -113,7 +113,7 @@ def test_a_keeper_that_cannot_write_is_told_once(
     session_id = record(place, state="running")
     monkeypatch.setattr(keeper_watch, "is_running", lambda *_: True)
     answers = iter(["no space is left\x1b[2J", "no space is left\x1b[2J", None])
-    monkeypatch.setattr(follow_module, "call", lambda *_: {"blocked": next(answers)})
+    monkeypatch.setattr(hindrance, "call", lambda *_: {"blocked": next(answers)})
     looks = iter(range(3))
 
     def ends(_: float) -> None:

@@ -14,6 +14,7 @@ from engine.records import Installation
 from store.database import open_reader, open_writer
 from store.records import RunRecord, SessionRecord
 from tests.tui.tune_session import session_in, stamp
+from tui import hindrance
 from tui.app import LlmtuneApp
 from tui.screens import base, plan_editing, tune
 from tui.screens.session_report import SessionReportScreen
@@ -36,12 +37,15 @@ class Keeper:
 
     alive: bool = True
     error: Exception | None = None
+    blocked: str | None = None
     heard: list[tuple[int, str, dict[str, Any]]] = field(default_factory=list)
     started: list[int] = field(default_factory=list)
 
     def call(self, data_dir: Path, kind: str, number: int, command: str, **arguments: Any) -> dict[str, Any]:
         if self.error is not None:
             raise self.error
+        if command == "status":
+            return {"blocked": self.blocked}
         self.heard.append((number, command, arguments))
         return {}
 
@@ -54,7 +58,8 @@ class Keeper:
 def keeper(monkeypatch: pytest.MonkeyPatch) -> Keeper:
     made = Keeper()
     monkeypatch.setattr(base, "is_running", lambda *_: made.alive)
-    monkeypatch.setattr(tune, "call", made.call)
+    for module in (tune, hindrance):
+        monkeypatch.setattr(module, "call", made.call)
     for module in (tune, plan_editing):
         monkeypatch.setattr(module, "start_keeper", made.start)
     return made
@@ -188,6 +193,16 @@ async def test_a_keeper_that_does_not_answer_is_a_line(tmp_path: Path, keeper: K
         await on_tune(pilot, "measuring")
         await pilot.press("p")
         await until(pilot, lambda: "no keeper runs for session 1 [/x]" in text_of(pilot))
+
+
+async def test_a_keeper_that_cannot_write_is_a_line_for_as_long(tmp_path: Path, keeper: Keeper) -> None:
+    session_in(tmp_path / "data", finished=False)
+    keeper.blocked = "No space is left: free some [/x]"
+    async with app_on(tmp_path).run_test(size=SMALL) as pilot:
+        await on_tune(pilot, "measuring")
+        await until(pilot, lambda: "waits, and loses nothing: No space is left: free some [/x]" in text_of(pilot))
+        keeper.blocked = None
+        await until(pilot, lambda: "No space is left" not in text_of(pilot))
 
 
 async def test_a_session_whose_keeper_is_gone_offers_to_resume(tmp_path: Path, keeper: Keeper) -> None:

@@ -6,14 +6,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.keeper.client import call
-from engine.records import EngineError
 from engine.text import clean
 from store.records import EventRecord, RunRecord, SessionRecord
 from tui.commands.keeper_watch import KeeperWatch
 from tui.commands.places import reading
 from tui.commands.result_table import result_lines, result_of
 from tui.format import local_clock
+from tui.hindrance import hindrance
 from tui.metric_text import metric_name, metric_value
 from tui.output import complain, say, say_json
 
@@ -114,7 +113,7 @@ def follow(
                     return finish(reader, session, as_json)
                 blocked = hindrance(place, session_id)
                 if blocked is not None and blocked != held_up:
-                    complain(f"the session waits, and loses nothing: {blocked}")
+                    complain(blocked)
                 held_up = blocked
                 if keeper.gone():
                     complain(
@@ -128,15 +127,6 @@ def follow(
                 f"`llmtune attach {session_id}` comes back to it, `llmtune stop {session_id}` ends it"
             )
             return 130
-
-
-def hindrance(place: Path, session_id: int) -> str | None:
-    """Why the keeper cannot write its results now (a full disk), which the database cannot say; None where it can."""
-    try:
-        blocked = call(place, "session", session_id, "status").get("blocked")
-    except EngineError:  # gone, or busy: the watch over it tells
-        return None
-    return None if blocked is None else clean(str(blocked), 500)
 
 
 def finish(reader: "Reader", session: SessionRecord, as_json: bool) -> int:

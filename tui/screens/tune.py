@@ -1,5 +1,6 @@
 """Tune: the plan's editor while nothing runs, the session while one does."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on, work
@@ -12,6 +13,7 @@ from engine.records import EngineError
 from store.clock import utc_now
 from store.errors import StoreError
 from tui import tune_view
+from tui.hindrance import hindrance
 from tui.metric_text import metric_name, next_metric
 from tui.palette import Command
 from tui.plan_form import settings_of
@@ -96,7 +98,11 @@ class TuneScreen(PlanEditing):
 
     def refresh_from_store(self, reader: "Reader") -> TuneSnapshot:
         """The chosen session, or the one that goes on, and what the editor starts from."""
-        return self._source.read(reader, self._chosen, utc_now())
+        snapshot = self._source.read(reader, self._chosen, utc_now())
+        view = snapshot.view
+        if view is None or view.session.id is None or not view.keeper_alive:
+            return snapshot
+        return replace(snapshot, hindrance=hindrance(self.app.data_dir, view.session.id))
 
     def show(self, snapshot: TuneSnapshot) -> None:
         """Fill the table, or the editor where there is no session."""
@@ -106,6 +112,7 @@ class TuneScreen(PlanEditing):
         if snapshot.view is not None:
             self._chosen = snapshot.view.session.id
             self._panel.show(snapshot.view)
+        self.show_store_error(snapshot.hindrance)
         self._switch("editor" if self._editing or snapshot.view is None else "live")
 
     def _switch(self, to: str) -> None:
