@@ -1,33 +1,17 @@
-"""The wheel: what is in it, and that it works where the checkout is not."""
+"""What is in the wheel, and what it asks for."""
 
-import shutil
-import subprocess
-import sys
 import tomllib
-import venv
 import zipfile
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
-ROOMS = ("tui", "engine", "tuning", "lora", "store")
+from tests.wheel import ROOMS, ROOT, build_wheel
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built from a copy: a build folder left in the checkout would put deleted modules into it."""
-    source = tmp_path_factory.mktemp("source")
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, source)
-    for room in (*ROOMS, "tests"):
-        shutil.copytree(ROOT / room, source / room, ignore=shutil.ignore_patterns("__pycache__"))
-    out = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir"]
-    done = subprocess.run([*command, str(out), str(source)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    (built,) = out.glob("*.whl")
-    return built
+    return build_wheel(tmp_path_factory.mktemp("build"))
 
 
 @pytest.fixture(scope="module")
@@ -63,17 +47,3 @@ def test_vllm_and_torch_are_extras() -> None:
     needed = " ".join(project["dependencies"])
     assert not any(name in needed for name in ("vllm", "torch", "transformers", "peft", "bitsandbytes"))
     assert {"vllm", "lora"} <= set(project["optional-dependencies"])
-
-
-@pytest.mark.long
-def test_it_runs_in_an_environment_of_its_own(wheel: Path, tmp_path: Path) -> None:
-    """With its dependencies as the metadata names them, away from the checkout."""
-    venv.create(tmp_path / "env", with_pip=True)
-    python = tmp_path / "env" / "bin" / "python"
-    subprocess.run([python, "-m", "pip", "install", "--quiet", wheel], check=True, cwd=tmp_path)
-    command = [tmp_path / "env" / "bin" / "llmtune"]
-    out = subprocess.run([*command, "--help"], check=True, cwd=tmp_path, capture_output=True, text=True).stdout
-    assert "sweep" in out
-    out = subprocess.run([*command, "sessions"], check=True, cwd=tmp_path, capture_output=True, text=True).stdout
-    assert "nothing has been recorded" in out
-    subprocess.run([python, "-c", "import tui.app, engine.bench.client, tuning.keeper"], check=True, cwd=tmp_path)
