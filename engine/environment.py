@@ -46,5 +46,12 @@ def server_environ(
     return child_environ(installation.bin_dir, base) | added_environ(spec, marker)
 
 
+def with_client_key(environ: Mapping[str, str]) -> dict[str, str]:
+    """`environ` for a client of a server that began from it: `vllm bench serve` sends the key of OPENAI_API_KEY
+    (vllm/benchmarks/lib/endpoint_request_func.py), and the server wants that of VLLM_API_KEY."""
+    key = environ.get("VLLM_API_KEY")
+    return {**environ, "OPENAI_API_KEY": key} if key else dict(environ)
+
+
 def _is_ours(folder: str) -> bool:
     return Path(folder).resolve() == _OUR_FOLDER

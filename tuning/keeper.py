@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.bench.client import Bench, open_bench
-from engine.environment import child_environ
+from engine.environment import child_environ, with_client_key
 from engine.gpu import GpuReader
 from engine.keeper.hold import hold, only_keeper
 from engine.keeper.journal import KEEPER_PATIENCE_S, Journal
@@ -169,8 +169,8 @@ class SessionKeeper:
     async def _open_bench(self) -> Bench:
         """The benchmark process, started when the first run needs it and kept for all."""
         if self._bench is None:
-            environ = child_environ(self._installation.bin_dir, os.environ) | self._plan.server_env
-            environ[MARKER_VARIABLE] = self._bench_marker
+            base = child_environ(self._installation.bin_dir, os.environ) | self._plan.server_env
+            environ = with_client_key(base) | {MARKER_VARIABLE: self._bench_marker}
             log_path = self._data_dir / "logs" / f"session-{self._id}-bench.log"
             self._bench = await open_bench(self._installation, environ, log_path)
         return self._bench

@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import engine
-from engine.environment import child_environ, server_environ
+from engine.environment import child_environ, server_environ, with_client_key
 from engine.records import Installation, ServerSpec
 
 VLLM = Installation("vllm", "/v/bin/python", ("/v/bin/vllm",), "/v/bin", "0.25.1")
@@ -36,3 +36,8 @@ def test_a_server_carries_its_marker_and_the_variables_of_its_spec() -> None:
     assert environ["LLMTUNE_SERVER"] == "the-marker"
     assert environ["SPT_NOENV"] == "1"
     assert (environ["HF_HOME"], environ["HF_TOKEN"]) == ("/hf", "kept")
+
+
+def test_a_client_has_the_key_that_its_server_wants() -> None:
+    assert with_client_key({"A": "1", "OPENAI_API_KEY": "other"}) == {"A": "1", "OPENAI_API_KEY": "other"}
+    assert with_client_key({"VLLM_API_KEY": "k", "OPENAI_API_KEY": "other"})["OPENAI_API_KEY"] == "k"
