@@ -5,6 +5,7 @@ from typing import Any
 
 from tuning.grid import refused
 from tuning.plan_flags import SET_BY_A_SWEEP, flag_mistake
+from tuning.plan_secrets import holds_secret
 from tuning.records import Plan
 
 
@@ -15,6 +16,8 @@ def why_not_added(plan: Plan, settings: Mapping[str, Any], known: Iterable[Mappi
             return f"{name} cannot be varied: {SET_BY_A_SWEEP[name]}"
         if mistake := flag_mistake(name, value):
             return f"{name} {mistake}"
+    if holds_secret(settings):
+        return "a setting holds a key or password, and settings are kept: start a session with it in [server.env]"
     merged = {**plan.server, **settings}
     if any({**plan.server, **other} == merged for other in known):
         return "this candidate is there already"

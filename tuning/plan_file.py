@@ -14,6 +14,7 @@ from tuning.condition import ConditionError, read_condition
 from tuning.limits import check_metric, read_limit
 from tuning.plan_check import Mistakes, Section, beside, exists, shown_value
 from tuning.plan_flags import check_utilization, read_grid, read_server
+from tuning.plan_secrets import refuse_secrets
 from tuning.plan_workload import read_workload, workload_toml
 from tuning.records import Budget, Decide, Plan, PlanError, Workload
 
@@ -60,6 +61,7 @@ def read_plan(
     folder = Path(where).resolve().parent
     top = Section(data, (), "", mistakes)
     top.only(_TOP, _MISPLACED)
+    refuse_secrets(data, mistakes)
     server, server_env, pasted_model, pasted_name = read_server(top)
     workloads = _workloads(top, folder)
     grid, explicit = read_grid(top)

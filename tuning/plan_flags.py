@@ -23,6 +23,7 @@ SET_BY_A_SWEEP = {  # flags of a server that a sweep sets itself
     "port": "a sweep chooses a free port itself; delete it",
     "model": 'belongs at the top of the plan, as model = "…"',
     "served-model-name": 'belongs at the top of the plan, as served_name = "…"',
+    "hf-token": "belongs into [server.env], as HF_TOKEN",
     "api-key": "a sweep's server is reached from this machine only and needs no key; delete it",
 }
 

@@ -12,7 +12,7 @@ from engine.keeper.secrets import pass_secrets, restore_secrets
 from engine.keeper.spawn import spawn_keeper
 from engine.process import is_alive
 from engine.records import EngineError, Installation, ProcessIdentity
-from engine.text import HIDDEN, clean, redact_env
+from engine.text import clean, redact, redact_env
 from store.clock import utc_now
 from store.database import open_reader, open_writer
 from store.location import database_file
@@ -20,7 +20,9 @@ from store.records import EventRecord, SessionRecord
 from tuning.environment_change import differences
 from tuning.grid import candidates
 from tuning.machine import describe_machine
+from tuning.plan_file import plan_toml
 from tuning.plan_json import plan_from_json, plan_json
+from tuning.plan_secrets import hidden_text
 from tuning.records import Plan
 
 MODULE = "tuning.keeper"
@@ -41,18 +43,16 @@ def create_session(data_dir: Path, plan: Plan, plan_text: str, installation: Ins
     """Write a new session in state `waiting` and return its id. Nothing is started.
 
     The plan is kept twice: as it was given, and as it was understood, with defaults and absolute paths, for a keeper
-    that runs in another folder. Secrets of `[server.env]` are kept in neither.
+    that runs in another folder. Secrets of `[server.env]` are kept in neither;
+    where they cannot be taken out of the text, the plan is written anew in its place.
     """
     kept = replace(plan, server_env=redact_env(plan.server_env))
     points, skipped = candidates(plan)
-    given = plan_text
-    for key, value in plan.server_env.items():
-        if kept.server_env[key] != value:
-            given = given.replace(value, HIDDEN)
+    given = hidden_text(plan_text, plan.server_env)
     record = SessionRecord(
         name=plan.name,
         state="waiting",
-        plan_toml=given,
+        plan_toml=plan_toml(kept) if given is None else given,
         plan=plan_json(kept),
         candidates=[asdict(point) for point in points],
         seed=secrets.randbelow(2**31),
@@ -96,7 +96,11 @@ def start_keeper(
         if not is_running(data_dir, "session", session_id):  # else another was quicker to start one
             with open_writer(database_file(data_dir)) as writer:
                 writer.update(
-                    SessionRecord, session_id, state="failed", message=clean(str(error), 500), finished_at=utc_now()
+                    SessionRecord,
+                    session_id,
+                    state="failed",
+                    message=redact(clean(str(error), 500)),
+                    finished_at=utc_now(),
                 )
         raise
 
