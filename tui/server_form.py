@@ -50,6 +50,13 @@ def read_wish(model_or_line: str, flags: str = "", port: str = "", name: str = "
     )
 
 
+def wish_warnings(wish: Wish, environ: Mapping[str, str] = os.environ) -> list[str]:
+    """What of it others could reach or see, one line each. Raises EngineError."""
+    from engine.exposure import exposure_warnings
+
+    return exposure_warnings(_spec(wish, wish.port or 0), environ)
+
+
 def start_wish(data_dir: Path, vllm: str | None, wish: Wish, environ: Mapping[str, str] = os.environ) -> int:
     """Start it and return its id. Slow: call it in a thread. Raises EngineError or StoreError, each in one line."""
     from engine.hand_servers import start_server
@@ -58,8 +65,11 @@ def start_wish(data_dir: Path, vllm: str | None, wish: Wish, environ: Mapping[st
 
     installation = find_vllm(vllm, environ)
     port = wish.port if wish.port is not None else free_port(wish.host)
-    spec = ServerSpec(wish.model, wish.host, port, wish.flags, wish.served_name, wish.env)
-    return start_server(data_dir, installation, spec, wish.name)
+    return start_server(data_dir, installation, _spec(wish, port), wish.name)
+
+
+def _spec(wish: Wish, port: int) -> ServerSpec:
+    return ServerSpec(wish.model, wish.host, port, wish.flags, wish.served_name, wish.env)
 
 
 def _is_command(text: str) -> bool:

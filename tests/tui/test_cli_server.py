@@ -146,3 +146,18 @@ def test_following_a_log_ends_with_its_server(
     monkeypatch.setattr("time.sleep", grows)
     assert follow_log(place, number, log) == 0
     assert capsys.readouterr().out == "new\n"
+
+
+def test_a_server_for_everybody_is_started_with_a_warning(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("VLLM_API_KEY", raising=False)
+    monkeypatch.setattr("tui.commands.server.find_vllm", lambda *_: Installation("v", "p", ("v",), "/", "0.25.1"))
+    monkeypatch.setattr("engine.hand_servers.start_server", lambda *_: 7)
+    line = ["server", "start", "chat", "--no-wait", "--", "org/model", "--port", "8123"]
+    assert main(line) == 0
+    assert "--api-key" not in capsys.readouterr().err
+    assert main([*line, "--host", "0.0.0.0"]) == 0
+    assert "anyone who reaches it" in capsys.readouterr().err
+    assert main([*line, "--host", "0.0.0.0", "--api-key", "x"]) == 0
+    assert "anyone" not in capsys.readouterr().err

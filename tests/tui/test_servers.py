@@ -214,6 +214,31 @@ async def test_the_form_starts_what_it_says(
         await fed(pilot, until=lambda: "◐ starting  mine" in screen_text(app))
 
 
+async def test_a_server_for_everybody_takes_a_second_enter(
+    app: LlmtuneApp, filled: Path, writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wishes: list[Wish] = []
+
+    def start(data_dir: Path, vllm: str | None, wish: Wish) -> int:
+        wishes.append(wish)
+        return writer.insert(server(filled, name=wish.name, state="starting", ready_at=None, facts={}))
+
+    monkeypatch.delenv("VLLM_API_KEY", raising=False)
+    monkeypatch.setattr("tui.screens.new_server.start_wish", start)
+    async with app.run_test() as pilot:
+        await fed(pilot)
+        await pilot.press("n")
+        await pilot.pause()
+        app.screen.query_one("#line", Input).value = "vllm serve org/model --host 0.0.0.0"
+        await pilot.press("enter")
+        await pilot.pause()
+        assert "lets anyone who reaches it" in screen_text(app)
+        assert wishes == []
+        await pilot.press("enter")
+        await fed(pilot, until=lambda: isinstance(app.screen, ServersScreen))
+        assert [wish.host for wish in wishes] == ["0.0.0.0"]
+
+
 async def test_a_pasted_command_of_several_lines_becomes_one(app: LlmtuneApp, filled: Path) -> None:
     from textual.events import Paste
 

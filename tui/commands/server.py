@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 
 from engine.command import model_argument, parse_serve, serve_argv, served_name
+from engine.exposure import exposure_warnings
 from engine.installation import find_vllm
 from engine.keeper.client import KeeperGone, call, is_running
 from engine.model import check_model
@@ -15,7 +16,7 @@ from store.errors import NotFound
 from store.records import ServerRecord
 from tui.commands.places import data_place, keeping, reading
 from tui.commands.server_text import follow_log, follow_start, follow_stop, last_lines, server_json, server_rows
-from tui.output import UsageError, columns, say, say_json
+from tui.output import UsageError, columns, complain, say, say_json
 
 HOST = "127.0.0.1"
 ACTIVE = ("starting", "ready", "stopping")
@@ -94,6 +95,8 @@ def start(args: argparse.Namespace) -> int:
                 f"a server called {name} is there already: give another NAME, or `llmtune server stop {name}`"
             )
         server_id = start_server(place, installation, spec, name)
+        for warning in exposure_warnings(spec, os.environ):
+            complain(warning)
     if not args.json:
         say(f"server {server_id} “{name}” on http://{spec.host}:{spec.port}, vLLM {installation.version}")
     status = 0 if args.no_wait else follow_start(place, server_id, quiet=args.json)

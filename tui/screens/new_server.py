@@ -14,7 +14,7 @@ from engine.records import EngineError
 from engine.text import clean, redact
 from store.errors import StoreError
 from tui.screens.base import Late
-from tui.server_form import Wish, read_wish, start_wish
+from tui.server_form import Wish, read_wish, start_wish, wish_warnings
 
 
 class LineInput(Input):
@@ -49,6 +49,7 @@ class NewServer(ModalScreen[int | None], Late):
         self._line = line
         self._name = name
         self._starting = False
+        self._warned: Wish | None = None  # what was asked about once
 
     def compose(self) -> ComposeResult:
         with Vertical() as form:
@@ -66,13 +67,18 @@ class NewServer(ModalScreen[int | None], Late):
 
     @on(Input.Submitted)
     def submit(self) -> None:
-        """Read the form; start what it says."""
+        """Read the form and start what it says; with a second enter where others could reach or see too much."""
         if self._starting:
             return
         try:
             wish = read_wish(*(self.query_one(f"#{field}", Input).value for field in ("line", "flags", "port", "name")))
+            warnings = wish_warnings(wish)
         except EngineError as error:
             self._say(str(error))
+            return
+        if warnings and wish != self._warned:
+            self._warned = wish
+            self._say(f"{warnings[0]}. Enter again starts it all the same.")
             return
         self._starting = True
         self.query_one("#said", Static).update("◐ starting…")
