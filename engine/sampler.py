@@ -152,6 +152,7 @@ def _raw(server: ServerSample | None, gpus: Iterable[GpuSample]) -> dict[str, An
         raw["requests_finished"] = dict(server.requests_finished)
         raw["waiting_by_reason"] = dict(server.waiting_by_reason)
         raw["process_start"] = server.process_start
+        raw["gpu_memory_utilization"] = server.gpu_memory_utilization
     if shown := [_gpu(sample) for sample in gpus]:
         raw["gpus"] = shown
     return raw

@@ -48,6 +48,7 @@ class Series:
     requests: tuple[Point, ...] = ()  # finished, whatever the reason
     gpus: tuple[GpuRow, ...] = ()
     waiting_by_reason: tuple[tuple[str, float], ...] = ()  # of the newest sample
+    utilization: float | None = None  # gpu-memory-utilization as the server told it last
 
     @property
     def answered_at(self) -> float | None:
@@ -72,7 +73,9 @@ def read_series(samples: Sequence[SampleRecord]) -> Series:
 
     newest = samples[-1].raw.get("waiting_by_reason") if samples else None
     reasons = newest if isinstance(newest, dict) else {}
+    told = (_finite(sample.raw.get("gpu_memory_utilization")) for sample in reversed(samples))
     return Series(
+        utilization=next((share for share in told if share is not None), None),
         kv_perc=points(lambda sample: sample.kv_perc),
         running=points(lambda sample: sample.running),
         waiting=points(lambda sample: sample.waiting),

@@ -93,7 +93,7 @@ class Subject:
             series=series,
             kv_tokens=_number(server.facts.get("kv_cache_tokens")),
             max_seqs=_flag(server.raw, "max-num-seqs"),
-            utilization=_flag(server.raw, "gpu-memory-utilization"),
+            utilization=series.utilization or _flag(server.raw, "gpu-memory-utilization"),
             facts=tuple(details(server, look.now)),
             events=events,
             gpu_note=_gpu_note(series, look),
@@ -115,7 +115,6 @@ class Subject:
             state = Content.styled("● answers", "bold $success")
         started = newest.process_start if newest is not None else None
         tokens = newest.kv_cache_tokens if newest is not None else None
-        utilization = newest.gpu_memory_utilization if newest is not None else None
         model = newest.model_name if newest is not None else None
         known = (
             ("model", clean(model or "", 200)),
@@ -138,7 +137,7 @@ class Subject:
             interval_s=server.interval_s,
             series=series,
             kv_tokens=tokens,
-            utilization=utilization,
+            utilization=series.utilization,
             facts=tuple((name, value) for name, value in known if value),
             gpu_note=server.gpu_note,
         )

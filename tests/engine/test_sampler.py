@@ -184,6 +184,7 @@ SERVER = ServerSample(
     prefix_hits=4.0,
     requests_finished={"length": 5.0},
     process_start=1.79e9,
+    gpu_memory_utilization=0.92,
 )
 GPUS = GpuReading(
     at="2026-11-30T09:59:59.000Z",
@@ -219,6 +220,7 @@ def test_a_record_has_sums_means_and_absences() -> None:
     assert record.raw["waiting_by_reason"] == {"capacity": 169.0}
     assert record.raw["requests_finished"] == {"length": 5.0}
     assert record.raw["process_start"] == 1.79e9
+    assert record.raw["gpu_memory_utilization"] == 0.92
     assert [gpu["throttle_reasons"] for gpu in record.raw["gpus"]] == [["power cap"], None]
     json.dumps(record.raw, allow_nan=False)
 

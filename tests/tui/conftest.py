@@ -69,7 +69,7 @@ def server(folder: Path, **changes: Any) -> ServerRecord:
         "started_at": ago(4000),
         "ready_at": ago(3915),
         "facts": H200_FACTS,
-        "raw": {"spec": {"flags": {"max-num-seqs": 256, "gpu-memory-utilization": 0.9}}},
+        "raw": {"spec": {"flags": {"max-num-seqs": 256}}},
     }
     return ServerRecord(**{**fields, **changes})
 
@@ -94,6 +94,7 @@ def busy_samples(server_id: int, seconds: int = 300) -> list[SampleRecord]:
             raw={
                 "requests_finished": {"stop": 30.2 * tick, "length": 5.0 * tick},
                 "waiting_by_reason": {"capacity": max(0.0, tick - 280.0), "deferred": 0.0},
+                "gpu_memory_utilization": 0.92,
                 "gpus": [
                     {
                         "index": 0,
