@@ -4,7 +4,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from engine.records import EngineError
+from engine.records import ModelUnfit
 
 _WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
 _READ_WHOLE = ("config.json", "model.safetensors.index.json", "pytorch_model.bin.index.json", "quantize_config.json")
@@ -12,23 +12,23 @@ _READ_WHOLE = ("config.json", "model.safetensors.index.json", "pytorch_model.bin
 
 def check_model(path_or_name: str) -> None:
     """Nothing if vLLM could try to load `path_or_name`: a folder with config.json and weights, a .gguf file, or a
-    hub name ("org/name"), of which only the form is checked. Raises EngineError with one line otherwise."""
+    hub name ("org/name"), of which only the form is checked. Raises ModelUnfit with one line otherwise."""
     text = path_or_name.strip()
     if not text:
-        raise EngineError("no model is given: give a model folder or a hub name such as Qwen/Qwen2.5-7B-Instruct")
+        raise ModelUnfit("no model is given: give a model folder or a hub name such as Qwen/Qwen2.5-7B-Instruct")
     path = Path(text).expanduser()
     if path.is_file():
         if path.suffix != ".gguf":
-            raise EngineError(f"{text} is a file, not a model: give the folder that holds config.json")
+            raise ModelUnfit(f"{text} is a file, not a model: give the folder that holds config.json")
         return
     if not path.exists():
         if _looks_like_path(text):
-            raise EngineError(f"{text} does not exist: give a model folder or a hub name such as org/name")
+            raise ModelUnfit(f"{text} does not exist: give a model folder or a hub name such as org/name")
         return
     try:
         names = [entry.name for entry in path.iterdir()]
     except OSError as error:
-        raise EngineError(f"{text} cannot be read ({error.strerror}): check its permissions") from None
+        raise ModelUnfit(f"{text} cannot be read ({error.strerror}): check its permissions") from None
     _check_folder(text, path, names)
 
 
@@ -38,16 +38,16 @@ def _check_folder(text: str, path: Path, names: list[str]) -> None:
         hint = (
             "it is a LoRA adapter; give its base model" if "adapter_config.json" in names else "it has no config.json"
         )
-        raise EngineError(f"{text} is not a model folder: {hint}")
+        raise ModelUnfit(f"{text} is not a model folder: {hint}")
     if "config.json" in names:
         try:
             config = json.loads((path / "config.json").read_text(encoding="utf-8"))
         except OSError as error:
-            raise EngineError(f"{path / 'config.json'} cannot be read: {error.strerror}") from None
+            raise ModelUnfit(f"{path / 'config.json'} cannot be read: {error.strerror}") from None
         except ValueError as error:
-            raise EngineError(f"{path / 'config.json'} is not JSON ({error}): download the model again") from None
+            raise ModelUnfit(f"{path / 'config.json'} is not JSON ({error}): download the model again") from None
         if not isinstance(config, dict):
-            raise EngineError(f"{path / 'config.json'} is not a JSON object: download the model again")
+            raise ModelUnfit(f"{path / 'config.json'} is not a JSON object: download the model again")
 
 
 def model_hash(path: str) -> str | None:

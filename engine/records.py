@@ -1,5 +1,6 @@
 """Facts about one server and one machine, as frozen dataclasses. Only finite floats or None leave this room."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -209,13 +210,25 @@ class PortTaken(EngineError):
     pass
 
 
-class LaunchFailed(EngineError):
-    """The server did not become ready. `failure_class` is a class of `explain`; `exit_code` None if it still ran."""
+class ModelUnfit(EngineError):
+    """What is given as a model is none."""
 
-    def __init__(self, message: str, failure_class: str = "unknown", exit_code: int | None = None) -> None:
+
+class LaunchFailed(EngineError):
+    """The server did not become ready. `failure_class` is a class of `explain`, `numbers` those of its explanation;
+    `exit_code` None if it still ran."""
+
+    def __init__(
+        self,
+        message: str,
+        failure_class: str = "unknown",
+        exit_code: int | None = None,
+        numbers: Mapping[str, float | int] | None = None,
+    ) -> None:
         super().__init__(message)
         self.failure_class = failure_class
         self.exit_code = exit_code
+        self.numbers = dict(numbers or {})
 
 
 class BenchFailed(EngineError):

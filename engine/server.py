@@ -10,7 +10,8 @@ from pathlib import Path
 
 from engine.command import copyable, serve_argv, served_name
 from engine.environment import added_environ, server_environ
-from engine.explain import explain
+from engine.explain import Explanation, explain
+from engine.flags import known_flags
 from engine.log_facts import LogReader
 from engine.model import check_model
 from engine.ports import accepts, holder, require_free
@@ -51,6 +52,8 @@ class Server:
         self.identity = ProcessIdentity(process.pid, stat.start_ticks, boot_id())
         self.env = redact_env(added_environ(spec, marker))  # what was added to the environment, fit to keep
         self.log_begin = 0  # bytes of the log that earlier starts wrote
+        self.installation: Installation | None = None
+        self.gpu_total_gib: float | None = None  # of the smallest GPU, where somebody could read it
         self.stop_report: StopReport | None = None
         self._process = process
         self._stopping = False
@@ -89,6 +92,7 @@ class Server:
             process.kill()
             raise
         server.log_begin = server._read_to = begin
+        server.installation = installation
         return server
 
     def poll(self) -> int | None:
@@ -125,6 +129,17 @@ class Server:
                 return file.read().decode(errors="replace")
         except OSError:
             return ""
+
+    def explain(self, exit_code: int | None) -> Explanation:
+        """Why it ended, from its log and what is known of its vLLM without asking it."""
+        vllm = self.installation
+        return explain(
+            self.log_text(),
+            exit_code,
+            known_flags=known_flags(vllm, ask=False) if vllm else None,
+            version=vllm.version if vllm else None,
+            total_gib=self.gpu_total_gib,
+        )
 
     async def wait_ready(self, timeout_s: float, on_stage: OnStage = lambda stage, facts: None) -> LogFacts:
         """Wait until it serves its model; `on_stage` is called once for each stage that is reached.
@@ -222,12 +237,15 @@ class Server:
     def _ended(self, code: int) -> LaunchFailed:
         if self._stopping:
             return LaunchFailed("the server was stopped before it was ready", "interrupted", code)
-        explanation = explain(self.log_text(), code)
+        explanation = self.explain(code)
         how = f"was ended by signal {-code}" if code < 0 else f"ended with status {code}"
         told = " ".join(part for part in (explanation.cause, explanation.remedy) if part)
         cause = clean(told or f"see {self.log_path}", 500)
         return LaunchFailed(
-            f"the server {how} before it was ready: {cause}", explanation.failure_class or "unknown", code
+            f"the server {how} before it was ready: {cause}",
+            explanation.failure_class or "unknown",
+            code,
+            explanation.numbers,
         )
 
 

@@ -1,16 +1,17 @@
 """One server together with its row in the store: every step of its life is written when it happens."""
 
 import asyncio
+import errno
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from engine.explain import explain
+from engine.gpu_holders import LookAtGpus, holders, smallest_total_gib
 from engine.keeper.journal import Journal
 from engine.race import unless
 from engine.recorder import Recorder
-from engine.records import EngineError, Installation, LaunchFailed, LogFacts, PortTaken, ServerSpec
+from engine.records import EngineError, Installation, LaunchFailed, LogFacts, ModelUnfit, PortTaken, ServerSpec
 from engine.server import Server
 from engine.stop import ReadGpuUsed
 from engine.text import redact_argv
@@ -19,6 +20,17 @@ from store.clock import utc_now
 from store.records import ServerRecord
 
 DESCENDANTS_EVERY_S = 2.0
+_WANTED_MEMORY = frozenset({"free_memory_short", "memory_race", "oom_load"})
+
+
+def _class_of(error: EngineError | OSError) -> str:
+    """The class of what stood in the way before there was a process."""
+    if isinstance(error, PortTaken):
+        return "port_in_use"
+    if isinstance(error, ModelUnfit):
+        return "checkpoint_invalid"
+    number = error.errno if isinstance(error, OSError) else getattr(error.__cause__ or error.__context__, "errno", None)
+    return {errno.ENOSPC: "disk_full", errno.EDQUOT: "disk_quota"}.get(number or 0, "unknown")
 
 
 def facts_json(facts: LogFacts) -> dict[str, Any]:
@@ -30,8 +42,9 @@ class Supervised:
     """A started server, its row kept up to date. Made by `start`, which leaves nothing running where it raises; ended
     by `stop`, which may be called twice."""
 
-    def __init__(self, server: Server, journal: Journal, server_id: int) -> None:
+    def __init__(self, server: Server, journal: Journal, server_id: int, look_at_gpus: LookAtGpus = lambda: ()) -> None:
         self.server = server
+        self._look_at_gpus = look_at_gpus
         self.server_id = server_id
         self._journal = journal
         self._stopping: asyncio.Task[None] | None = None
@@ -39,17 +52,28 @@ class Supervised:
 
     @classmethod
     async def start(
-        cls, journal: Journal, server_id: int, installation: Installation, spec: ServerSpec, log_path: Path, marker: str
+        cls,
+        journal: Journal,
+        server_id: int,
+        installation: Installation,
+        spec: ServerSpec,
+        log_path: Path,
+        marker: str,
+        look_at_gpus: LookAtGpus = lambda: (),
     ) -> "Supervised":
         """Start the process and record who it is. Its marker is in the row already, so that it can be found even if
-        we die between the two. Raises LaunchFailed (port taken, command missing); the row then says failed."""
+        we die between the two. Raises LaunchFailed (port taken, command missing); the row then says failed.
+
+        `look_at_gpus` reads the GPUs that the server sees: a failure for want of their memory names who holds it.
+        """
         try:
             server = await Server.start(installation, spec, log_path=log_path, marker=marker)
         except (EngineError, OSError) as error:
-            failure = LaunchFailed(str(error), "port_in_use" if isinstance(error, PortTaken) else "unknown")
+            failure = LaunchFailed(str(error), _class_of(error))
             await journal.update(ServerRecord, server_id, **_failure_fields(failure))
             raise failure from error
-        supervised = cls(server, journal, server_id)
+        server.gpu_total_gib = smallest_total_gib(look_at_gpus())
+        supervised = cls(server, journal, server_id, look_at_gpus)
         try:
             await journal.update(
                 ServerRecord,
@@ -77,8 +101,9 @@ class Supervised:
         try:
             facts = await unless(self.server.wait_ready(timeout_s, stage), self._watch_loading())
         except LaunchFailed as error:
-            await self._fail(error)
-            raise
+            failure = self._with_holders(error)
+            await self._fail(failure)
+            raise failure from None
         finally:
             watcher.cancel()
             await asyncio.wait({watcher})
@@ -127,9 +152,11 @@ class Supervised:
         """Until the server ends by itself, which raises LaunchFailed."""
         while (code := self.server.poll()) is None:  # noqa: ASYNC110 - a process has no event to wait for
             await asyncio.sleep(every_s)
-        explanation = explain(self.server.log_text(), code)
+        explanation = self.server.explain(code)
         cause = explanation.cause or f"exit code {code}; its log is {self.server.log_path}"
-        error = LaunchFailed(f"the server ended by itself: {cause}", explanation.failure_class or "unknown", code)
+        error = LaunchFailed(
+            f"the server ended by itself: {cause}", explanation.failure_class or "unknown", code, explanation.numbers
+        )
         await self._fail(error)
         raise error
 
@@ -156,6 +183,15 @@ class Supervised:
             f"last lines: {self.server.log_path}",
             "stalled",
         )
+
+    def _with_holders(self, error: LaunchFailed) -> LaunchFailed:
+        """The failure, and who holds the GPU memory that it wanted."""
+        if error.failure_class not in _WANTED_MEMORY:
+            return error
+        ours = {self.server.identity.pid, *(process.pid for process in self.server.descendants())}
+        if (who := holders(self._look_at_gpus(), ours)) is None:
+            return error
+        return LaunchFailed(f"{error} GPU memory held: {who}.", error.failure_class, error.exit_code, error.numbers)
 
     async def _fail(self, error: LaunchFailed) -> None:
         self._failure = {**_failure_fields(error), "facts": facts_json(self.server.facts())}
