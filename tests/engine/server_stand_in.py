@@ -2,6 +2,7 @@
 its group, and logs the lines of a start. MODE in its environment says how it goes wrong;
 its child heeds SIGTERM only where that begins with "gentle"."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -63,11 +64,16 @@ def stand_in(folder: Path) -> Installation:
     return Installation(str(script), sys.executable, (sys.executable, str(script)), "/nowhere", "0.25.1")
 
 
+def own_port() -> int:
+    """A free port, looked for where another test process that runs beside this one does not look."""
+    return free_port("127.0.0.1", 20000 + 37 * os.getpid() % 10000)
+
+
 def stand_in_spec(folder: Path, mode: str = "serves", port: int | None = None, model: str | None = None) -> ServerSpec:
     return ServerSpec(
         model or str(folder / "model"),
         "127.0.0.1",
-        port or free_port("127.0.0.1", 8600),
+        port or own_port(),
         served_name="m",
         env={"MODE": mode},
     )

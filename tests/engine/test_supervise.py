@@ -11,7 +11,6 @@ import pytest
 
 from engine.keeper.journal import Journal
 from engine.leftovers import end_leftover_server
-from engine.ports import free_port
 from engine.process import marked
 from engine.records import LaunchFailed
 from engine.server import Server
@@ -22,7 +21,7 @@ from store.errors import DamagedStore
 from store.reader import Reader
 from store.records import ServerRecord
 from store.writer import Writer
-from tests.engine.server_stand_in import stand_in, stand_in_spec
+from tests.engine.server_stand_in import own_port, stand_in, stand_in_spec
 
 
 @dataclass
@@ -111,7 +110,7 @@ async def test_a_failure_whose_writing_was_cut_short_is_written_at_the_stop(
 
 
 async def test_a_port_taken_between_is_told_apart(row: Row) -> None:
-    port = free_port("127.0.0.1", 8600)
+    port = own_port()
     async with await asyncio.start_server(lambda reader, writer: None, "127.0.0.1", port):
         with pytest.raises(LaunchFailed) as raised:
             await row.start(port=port)

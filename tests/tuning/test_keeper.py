@@ -14,7 +14,6 @@ import pytest
 from engine.bench.client import Bench
 from engine.installation import find_vllm
 from engine.keeper.hold import only_keeper
-from engine.ports import free_port
 from engine.process import MARKER_VARIABLE, identify, marked
 from engine.recorder import Recorder
 from engine.records import EngineError
@@ -24,6 +23,7 @@ from store.location import database_file
 from store.reader import Reader
 from store.records import LaunchRecord, RunRecord, SessionRecord
 from store.writer import Writer
+from tests.engine.server_stand_in import own_port
 from tests.faults.stand_in_vllm import make_installation, make_model
 from tuning import launching, sessions
 from tuning.keeper import SessionKeeper
@@ -97,8 +97,7 @@ def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, value in environ.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("LLMTUNE_RUNTIME_DIR", str(tmp_path / "run"))
-    # Another test that runs beside this one must not be met on a port.
-    monkeypatch.setattr(launching, "free_port", lambda host, start: free_port(host, 20000 + os.getpid() % 10000))
+    monkeypatch.setattr(launching, "free_port", lambda host, start: own_port())
     text = PLAN.format(model=make_model(tmp_path / "model"))
     installation = find_vllm(str(tmp_path / "vllm" / "bin" / "vllm"), os.environ)
     assert create_session(tmp_path / "data", read_plan(text), text, installation) == 1
