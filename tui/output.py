@@ -9,6 +9,9 @@ from typing import Any
 from engine.text import redact
 
 SCHEMA = 1
+_PLAIN = str.maketrans(
+    {"✔": "+", "▲": "!", "✗": "x", "→": "->", "×": "x", "…": "...", "–": "-", "−": "-", "±": "+-", "“": '"', "”": '"'}
+)
 
 
 class UsageError(Exception):
@@ -22,7 +25,11 @@ class OutputLost(Exception):
 def say(line: str = "") -> None:
     """One line to standard output, at once: a person or a pipe follows it. Raises BrokenPipeError, OutputLost."""
     try:
-        print(line, flush=True)
+        try:
+            print(line, flush=True)
+        except UnicodeEncodeError:  # a locale without UTF-8: better plain signs than nothing
+            encoding = sys.stdout.encoding
+            print(line.translate(_PLAIN).encode(encoding, "replace").decode(encoding), flush=True)
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -43,7 +50,8 @@ def complain(line: str) -> None:
 def say_json(payload: Mapping[str, Any], *, compact: bool = False) -> None:
     """One JSON object with `"schema": 1` first; `compact` keeps it on one line, for streams."""
     whole = {"schema": SCHEMA, **payload}
-    say(json.dumps(whole, ensure_ascii=False, allow_nan=False, indent=None if compact else 2))
+    ascii_only = sys.stdout.encoding.lower().replace("-", "") != "utf8"
+    say(json.dumps(whole, ensure_ascii=ascii_only, allow_nan=False, indent=None if compact else 2))
 
 
 def columns(header: Sequence[str], rows: Iterable[Sequence[str]], right: frozenset[int] = frozenset()) -> list[str]:

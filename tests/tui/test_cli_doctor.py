@@ -56,6 +56,13 @@ def test_each_line_has_glyph_word_finding_and_what_to_do(
     assert lines[3].startswith("✗ problem  disk: data directory  a quota")
 
 
+def test_in_a_terminal_lines_are_wrapped_under_themselves() -> None:
+    lines = doctor.check_lines([MEAGRE, Check("a", "ok", "many words " * 12)], columns=70)
+    assert max(map(len, lines)) <= 70
+    assert len(lines) == 5
+    assert lines[-1].startswith(" " * 18 + "many")
+
+
 def test_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     asked = found(monkeypatch, FINE, BROKEN)
     assert main(["doctor", "--json", "--vllm", "/v/bin/vllm", "--data-dir", str(tmp_path / "d")]) == 1
@@ -87,6 +94,11 @@ def test_it_can_be_read_where_the_locale_is_wrong(monkeypatch: pytest.MonkeyPatc
     lines = raw.getvalue().decode("ascii").splitlines()
     assert lines[0].startswith("! warning  ninja")
     assert "-> install" in lines[1]
+    raw.truncate(0)
+    raw.seek(0)
+    found(monkeypatch, Check("GPU", "ok", "2 × NVIDIA H200"))
+    assert main(["doctor", "--json"]) == 0
+    assert json.loads(raw.getvalue().decode("ascii"))["checks"][0]["found"] == "2 × NVIDIA H200"
 
 
 def test_the_real_command_on_this_machine(capsys: pytest.CaptureFixture[str]) -> None:

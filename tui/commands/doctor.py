@@ -4,6 +4,7 @@ import argparse
 import os
 import shutil
 import sys
+import textwrap
 from collections.abc import Iterable
 from dataclasses import asdict
 
@@ -15,7 +16,6 @@ from store.location import data_dir
 from tui.output import say, say_json
 
 GLYPHS: dict[State, str] = {"ok": "✔", "warning": "▲", "problem": "✗"}
-_PLAIN = str.maketrans({"✔": "+", "▲": "!", "✗": "x", "×": "x", "…": "...", "–": "-", "“": '"', "”": '"'})
 
 
 def run(args: argparse.Namespace) -> int:
@@ -33,22 +33,30 @@ def run(args: argparse.Namespace) -> int:
         told = {"problems": problems, "warnings": warnings, "checks": [asdict(check) for check in checks]}
         say_json({"data_dir": None if place is None else str(place), **told})
     else:
-        for line in check_lines(checks):
-            say(_writable(line))
+        terminal = _terminal()
+        for line in check_lines(checks, None if terminal.size is None else terminal.size[0]):
+            say(line)
         say()
         say(_counted(problems, warnings))
     return 1 if problems else 0
 
 
-def check_lines(checks: Iterable[Check]) -> list[str]:
-    """Glyph and word, what was found, and below it what to do."""
+def check_lines(checks: Iterable[Check], columns: int | None = None) -> list[str]:
+    """Glyph and word, what was found, and below it what to do; wrapped to `columns` where there are that many."""
     kept = list(checks)
     width = max((len(check.name) for check in kept), default=0)
-    lines = []
+    indent = " " * (width + 13)
+    room = max(40, (columns or 0) - len(indent)) if columns else 1_000_000
+
+    def wrapped(text: str, hanging: str = "") -> list[str]:
+        return textwrap.wrap(text, room, subsequent_indent=hanging, break_on_hyphens=False) or [""]
+
+    lines: list[str] = []
     for check in kept:
-        lines.append(f"{GLYPHS[check.state]} {check.state:<8} {check.name:<{width}}  {check.found}")
-        if check.advice and check.state != "ok":
-            lines.append(f"{'':{width + 13}}→ {check.advice}")
+        first, *rest = wrapped(check.found)
+        lines.append(f"{GLYPHS[check.state]} {check.state:<8} {check.name:<{width}}  {first}")
+        advice = wrapped(f"→ {check.advice}", "  ") if check.advice and check.state != "ok" else []
+        lines += [f"{indent}{line}" for line in (*rest, *advice)]
     return lines
 
 
@@ -66,13 +74,3 @@ def _terminal() -> TerminalReading:
     return TerminalReading(
         sys.stdout.encoding or "ascii", None if size is None else (size.columns, size.lines), os.environ
     )
-
-
-def _writable(line: str) -> str:
-    """The line in what standard output can take: this command is called where the locale is wrong."""
-    encoding = sys.stdout.encoding or "ascii"
-    try:
-        line.encode(encoding)
-    except UnicodeEncodeError:
-        return line.translate(_PLAIN).replace("→", "->").encode(encoding, "replace").decode(encoding)
-    return line
