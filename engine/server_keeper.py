@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.gpu import GpuReader
+from engine.gpu_holders import visible_gpus
 from engine.hand_servers import spec_from_json
 from engine.keeper.hold import hold, only_keeper
 from engine.keeper.journal import KEEPER_PATIENCE_S, Journal
@@ -78,7 +79,7 @@ class ServerKeeper:
         try:
             supervised = await Supervised.start(
                 self._journal, self._server_id, self._installation, self._spec, Path(self._record.log_path),
-                self._record.marker,
+                self._record.marker, visible_gpus(self._gpu, self._environ),
             )  # fmt: skip
         except LaunchFailed as error:
             await self._journal.event(str(error), "error")

@@ -9,6 +9,7 @@ from typing import Any
 
 from engine.bench.client import Bench
 from engine.gpu import GpuReader
+from engine.gpu_holders import visible_gpus
 from engine.hand_servers import server_log
 from engine.keeper.journal import Journal
 from engine.keeper.secrets import redacted_spec
@@ -25,6 +26,7 @@ from engine.text import redact_env
 from store.clock import utc_now
 from store.records import LaunchRecord, ServerRecord
 from tuning.controls import Controls
+from tuning.foregone import smaller_that_starts
 from tuning.measuring import Measuring, why
 from tuning.records import Candidate, Cell, Plan, PlannedRun
 
@@ -95,12 +97,23 @@ class Launching:
         try:
             await self._serve(cell, spec, server_id, launch_id, runs)
         except LaunchFailed as error:
-            await self._end(launch_id, "failed", failure=str(error), failure_class=error.failure_class)
+            await self._end(
+                launch_id,
+                "failed",
+                failure=str(error),
+                failure_class=error.failure_class,
+                raw=self._diagnosis(candidate, error),
+            )
             raise
         except BaseException as error:
             await self._end(launch_id, "abandoned", failure=why(error))
             raise
         await self._end(launch_id, "done")
+
+    def _diagnosis(self, candidate: Candidate, error: LaunchFailed) -> dict[str, Any]:
+        """For the launch's `raw`: the numbers of the failure, and as `offer` the settings that would start instead."""
+        offer = smaller_that_starts(error.failure_class, error.numbers, candidate.settings, self._plan.server)
+        return {name: value for name, value in (("numbers", error.numbers), ("offer", offer)) if value}
 
     async def _serve(
         self, cell: Cell, spec: ServerSpec, server_id: int, launch_id: int, runs: Sequence[PlannedRun]
@@ -108,7 +121,10 @@ class Launching:
         # The marker stands in the row before the process is there, so that it is found whenever we die.
         log_path, marker = server_log(self._data_dir, server_id), uuid.uuid4().hex
         await self._journal.update(ServerRecord, server_id, marker=marker, log_path=str(log_path))
-        supervised = await Supervised.start(self._journal, server_id, self._installation, spec, log_path, marker)
+        supervised = await Supervised.start(
+            self._journal, server_id, self._installation, spec, log_path, marker,
+            visible_gpus(self._gpu, self._environ),
+        )  # fmt: skip
         try:
             async with Recorder(
                 self._journal, server_id, supervised.server.base_url, self._gpu, self._environ,
