@@ -4,7 +4,8 @@ A /health that answers 200 proves little: it may be another's server on our port
 hangs. So the socket's owner is looked up, the model's name is asked for, and one real token is generated.
 """
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import httpx
@@ -16,6 +17,7 @@ from engine.text import clean, redact
 _QUICK = httpx.Timeout(5.0)
 _FIRST_TOKEN = httpx.Timeout(120.0, connect=5.0)  # the first request may compile kernels
 _BROKEN_AFTER = 3  # completions refused in a row
+_UNHEALTHY_AFTER_S = 60.0  # of /health answering 5xx: a data-parallel server may do so for a while as it comes up
 
 STAGES = ("spawned", "loading", "weights", "compile", "kv_cache", "graphs", "listening", "ready")
 
@@ -56,11 +58,18 @@ class ReadyProbe:
     """Asks one server, step by step, whether it serves its model. A context manager; `transport` is for tests."""
 
     def __init__(
-        self, url: str, served: str, key: str | None = None, transport: httpx.AsyncBaseTransport | None = None
+        self,
+        url: str,
+        served: str,
+        key: str | None = None,
+        transport: httpx.AsyncBaseTransport | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._served = served
         self._refused = 0
+        self._clock = clock
+        self._unhealthy_since: float | None = None
         # trust_env off: a proxy of the environment must not come between us and loopback
         self._client = httpx.AsyncClient(
             base_url=url, headers=headers, timeout=_QUICK, trust_env=False, transport=transport
@@ -75,10 +84,11 @@ class ReadyProbe:
     async def ready(self) -> bool:
         """Whether it is healthy, lists the served name and has generated one token. False if that may still come.
 
-        Raises LaunchFailed where it will not: another model, a refused key, an engine that refuses every completion.
+        Raises LaunchFailed where it will not: another model, a refused key, an engine that refuses every completion, a
+        /health that stays broken.
         """
         try:
-            if (await self._client.get("/health")).status_code != 200:
+            if not self._healthy((await self._client.get("/health")).status_code):
                 return False
             models = await self._client.get("/v1/models")
             if models.status_code in (401, 403):
@@ -89,6 +99,21 @@ class ReadyProbe:
             return await self._completes()
         except (httpx.HTTPError, ValueError):
             return False  # it does not listen yet, or died in mid-answer: the process is looked at next
+
+    def _healthy(self, status: int) -> bool:
+        if status < 500:
+            self._unhealthy_since = None
+            return status == 200
+        if self._unhealthy_since is None:
+            self._unhealthy_since = self._clock()
+        broken_s = self._clock() - self._unhealthy_since
+        if broken_s >= _UNHEALTHY_AFTER_S:
+            raise LaunchFailed(
+                f"/health has answered {status} for {broken_s:.0f} s: the engine behind it is gone; start it again",
+                "health_broken",
+                numbers={"status": status, "answered_s": round(broken_s)},
+            )
+        return False
 
     def _check_name(self, answer: Any) -> None:
         entries = answer.get("data") if isinstance(answer, dict) else None

@@ -69,6 +69,23 @@ async def test_health_without_tokens_is_broken_not_ready() -> None:
     assert failure.value.failure_class == "health_broken"
 
 
+async def test_a_health_that_stays_broken_is_given_up_and_one_that_recovers_is_not() -> None:
+    statuses = iter([500, 503, 500, 404, 500, 500, 500])
+    times = iter([0, 0, 30, 30 + 1, 40, 40, 99, 101])
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(next(statuses))
+
+    looking = ReadyProbe("http://127.0.0.1:1", "m", None, httpx.MockTransport(answer), lambda: float(next(times)))
+    async with looking:
+        for _ in range(6):  # broken from 0 to 31, another answer, broken from 40 on
+            assert not await looking.ready()
+        with pytest.raises(LaunchFailed, match="/health has answered 500 for 61 s") as failure:
+            await looking.ready()
+    assert failure.value.failure_class == "health_broken"
+    assert failure.value.numbers == {"status": 500, "answered_s": 61}
+
+
 async def test_no_connection_is_not_ready() -> None:
     def refuse(request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("refused")
