@@ -22,6 +22,7 @@ from tui.screens.base import LlmtuneScreen
 from tui.screens.help import HelpScreen
 from tui.screens.monitor import MonitorScreen, MonitorSnapshot
 from tui.screens.servers import ServersScreen
+from tui.widgets.key_line import KeyLine
 from tui.widgets.monitor_panel import MonitorPanel
 from tui.widgets.status_line import StatusLine
 
@@ -210,6 +211,25 @@ async def test_servers_screen_is_first(app: LlmtuneApp, filled: Path) -> None:
     async with app.run_test() as pilot:
         await fed(pilot)
         assert isinstance(app.screen, ServersScreen)
+
+
+async def test_the_keys_of_every_screen_fit_and_can_be_clicked(app: LlmtuneApp, filled: Path, writer: Writer) -> None:
+    writer.insert(session(state="done"))
+    async with app.run_test() as pilot:
+        for key in ("1", "2", "3", "4"):
+            await pilot.press(key)
+            await fed(pilot)
+            await pilot.press("escape")
+            await fed(pilot, until=lambda: screen_text(app).splitlines()[-1].rstrip().endswith("? help  q quit"))
+        await pilot.press("1")
+        await fed(pilot)
+        keys = screen_text(app).splitlines()[-1]
+        assert "x stop" in keys
+        await pilot.press("down", "down")
+        await fed(pilot, until=lambda: "x stop" not in screen_text(app).splitlines()[-1])  # that one failed long ago
+        await pilot.click(KeyLine, offset=(screen_text(app).splitlines()[-1].index("? help"), 0))
+        await pilot.pause()
+        assert isinstance(app.screen, HelpScreen)
 
 
 async def test_what_comes_after_a_screen_is_gone_is_dropped(app: LlmtuneApp, filled: Path) -> None:
