@@ -2,11 +2,13 @@
 
 import hashlib
 import json
+import re
 from pathlib import Path
 
 from engine.records import ModelUnfit
 
 _WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
+_HUB_NAME = re.compile(r"(?!\.)[\w.-]+(?:/(?!\.)[\w.-]+)?", re.ASCII)
 _READ_WHOLE = ("config.json", "model.safetensors.index.json", "pytorch_model.bin.index.json", "quantize_config.json")
 
 
@@ -76,6 +78,8 @@ def model_hash(path: str) -> str | None:
 
 
 def _looks_like_path(text: str) -> bool:
-    """Hub names are "name" or "org/name" of word characters, dots and dashes; all else can only be a path."""
-    parts = text.split("/")
-    return len(parts) > 2 or any(part in ("", ".", "..", "~") for part in parts)
+    """Hub names are "name" or "org/name" of word characters, dots and dashes; all else can only be a path, and so is
+    what names something in a folder that is here ("models/qwen")."""
+    if not _HUB_NAME.fullmatch(text):
+        return True
+    return "/" in text and Path(text).parent.is_dir()

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from engine.command import copyable, serve_argv, served_name
-from engine.environment import added_environ, server_environ
+from engine.environment import server_environ
 from engine.explain import Explanation, explain
 from engine.flags import known_flags
 from engine.log_facts import LogReader
@@ -50,7 +50,8 @@ class Server:
         self.served_name = served_name(spec)
         self.pgid = process.pid
         self.identity = ProcessIdentity(process.pid, stat.start_ticks, boot_id())
-        self.env = redact_env(added_environ(spec, marker))  # what was added to the environment, fit to keep
+        # What is kept and copied of the environment: without the marker, which would make a copy's processes ours.
+        self.env = redact_env(spec.env)
         self.log_begin = 0  # bytes of the log that earlier starts wrote
         self.installation: Installation | None = None
         self.gpu_total_gib: float | None = None  # of the smallest GPU, where somebody could read it

@@ -38,12 +38,21 @@ def test_what_is_no_model_is_one_line_that_says_why(model: Path, tmp_path: Path)
         (str(tmp_path / "missing"), "does not exist"),
         ("./missing", "does not exist"),
         ("models/one/deep", "does not exist"),
+        ("org/name --max-model-len 512", "does not exist"),
         (str(model / "README.md"), "is a file"),
         ("", "no model"),
     ]:
         with pytest.raises(EngineError, match=why) as error:
             check_model(path)
         assert "\n" not in str(error.value)
+
+
+def test_a_name_in_a_folder_that_is_here_is_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    check_model("models/qwen")
+    (tmp_path / "models").mkdir()
+    with pytest.raises(EngineError, match="does not exist"):
+        check_model("models/qwen")
 
 
 def test_a_fingerprint_follows_what_the_model_is_and_not_where_it_lies(model: Path, tmp_path: Path) -> None:

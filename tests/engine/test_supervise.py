@@ -74,6 +74,8 @@ async def test_a_life_from_start_to_stop_is_written(row: Row) -> None:
     await supervised.wait_ready(20)
     ready = row.now()
     assert (ready.state, ready.facts["kv_cache_tokens"], len(ready.descendants)) == ("ready", 18176, 1)
+    # A command line that a person copies with its environment must not make their processes ours.
+    assert row.marker not in str(ready.env)
     await asyncio.gather(supervised.stop(), supervised.stop())
     assert (row.now().state, row.now().failure) == ("stopped", None)
     assert not marked(row.marker)
