@@ -49,7 +49,7 @@ def restore_secrets(kept: Mapping[str, str], secrets: Mapping[str, str], environ
         elif key in secrets or key in environ:
             real[key] = secrets.get(key, environ.get(key, ""))
         else:
-            raise EngineError(f"the value of {key} was not kept, as it is a secret: export {key}=… and start again")
+            raise EngineError(f"{key} is a secret and was kept nowhere; export {key} with its value and start again")
     return real
 
 

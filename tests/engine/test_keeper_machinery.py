@@ -32,6 +32,7 @@ from engine.keeper.secrets import (
     take_spec,
 )
 from engine.records import EngineError, ServerSpec
+from engine.text import redact
 from store.database import open_reader, open_writer
 from store.errors import StoreFull
 from store.records import EventRecord, ServerRecord
@@ -250,8 +251,9 @@ def test_secrets_reach_the_keeper_and_not_the_record() -> None:
     kept = {"HF_TOKEN": "***", "HF_HOME": "/data/hf"}
     assert restore_secrets(kept, secrets, {}) == env
     assert restore_secrets(kept, {}, {"HF_TOKEN": "hf_other"})["HF_TOKEN"] == "hf_other"
-    with pytest.raises(EngineError, match="export HF_TOKEN="):
+    with pytest.raises(EngineError, match="export HF_TOKEN with") as missing:
         restore_secrets(kept, {}, {})
+    assert redact(str(missing.value)) == str(missing.value), "what to do is not taken for a secret itself"
 
 
 def test_a_key_among_the_flags_moves_to_the_environment() -> None:

@@ -169,7 +169,7 @@ def test_a_sweep_that_is_killed_everywhere_loses_nothing(
 
     forgotten = llmtune(data_dir, "resume", str(session_id))
     assert forgotten.returncode == 1
-    assert "export SWEEP_TOKEN=" in forgotten.stderr
+    assert "export SWEEP_TOKEN with its value" in forgotten.stderr
     resumed = llmtune(data_dir, "resume", str(session_id), SWEEP_TOKEN="tell-nobody")
     assert resumed.returncode == 0, resumed.stderr
     wait_for(lambda: not marked(orphaned.marker), 60, "the leftover server is ended")

@@ -64,7 +64,7 @@ def test_no_secret_is_kept_and_a_resumer_must_have_it(
 ) -> None:
     session_id = begun()
     assert b"hf_abcdef" not in database_file(tmp_path).read_bytes()
-    with pytest.raises(EngineError, match="export HF_TOKEN="):
+    with pytest.raises(EngineError, match="export HF_TOKEN with"):
         start_keeper(tmp_path, session_id, environ={})
     start_keeper(tmp_path, session_id, environ={"HF_TOKEN": "hf_again"})
     assert "hf_again" in spawned[0]["environ"]["LLMTUNE_SECRET_ENV"]
