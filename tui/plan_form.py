@@ -148,10 +148,7 @@ def points_text(plan: Plan) -> str:
     dimensions = plan.grid or dimensions_of(plan.explicit_candidates)
     if dimensions:
         return "\n".join(f"{flag}: {' '.join(map(_quoted, values))}" for flag, values in dimensions.items())
-    return "\n".join(
-        "+ " + " ".join(f"{flag}={_quoted(value)}" for flag, value in settings.items())
-        for settings in plan.explicit_candidates
-    )
+    return "\n".join("+ " + settings_text(settings) for settings in plan.explicit_candidates)
 
 
 def dimensions_of(candidates: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Any, ...]] | None:
@@ -186,6 +183,11 @@ def settings_of(text: str) -> dict[str, Any]:
     if not settings:
         raise PlanError("write at least one setting, e.g. max-num-seqs=128")
     return settings
+
+
+def settings_text(settings: Mapping[str, Any]) -> str:
+    """What `settings_of` reads."""
+    return " ".join(f"{flag}={_quoted(value)}" for flag, value in settings.items())
 
 
 def flags_text(flags: Mapping[str, Any]) -> str:

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from engine.text import clean
 from store.records import LaunchRecord, RunRecord, SessionRecord
 from tui.plan_preview import Basis, measured_basis
 from tui.tune_view import TuneView
+from tuning.foregone import NOT_TRIED
 from tuning.plan_json import plan_from_json
 from tuning.records import Plan
 from tuning.results import session_result
@@ -84,8 +85,10 @@ def read_view(reader: "Reader", session: SessionRecord, alive: Alive, now: str) 
         launch=launch,
         run=_running(runs, launch),
         keeper_alive=alive(number),
-        dropped=frozenset(index for index, why in left.items() if not why.startswith("did not start")),
+        dropped=frozenset(index for index, why in left.items() if not why.startswith(("did not start", NOT_TRIED))),
         failures=_failures(launches),
+        foregone=tuple((index, why) for index, why in sorted(left.items()) if why.startswith(NOT_TRIED)),
+        offers=_offers(launches, [one["settings"] for one in session.candidates]),
         events=tuple(reader.events(session_id=number, limit=50)),
     )
 
@@ -103,6 +106,16 @@ def _failures(launches: list[LaunchRecord]) -> tuple[tuple[int, str], ...]:
         (index, clean(one.failure or one.failure_class or "no reason was recorded", 300))
         for index, one in sorted(newest.items())
         if one.state == "failed"
+    )
+
+
+def _offers(launches: list[LaunchRecord], known: list[dict[str, Any]]) -> tuple[tuple[int, dict[str, Any]], ...]:
+    """What would start in place of each candidate whose newest launch failed, unless that is a candidate already."""
+    newest = {one.candidate: one for one in launches}
+    return tuple(
+        (index, offer)
+        for index, one in sorted(newest.items())
+        if one.state == "failed" and isinstance(offer := one.raw.get("offer"), dict) and offer not in known
     )
 
 

@@ -18,7 +18,7 @@ from tui.metric_text import (
     money,
     ratio,
 )
-from tui.plan_form import DEFAULT
+from tui.plan_form import DEFAULT, settings_text
 from tuning.grid import shown_setting
 from tuning.records import Candidate, CandidateResult, Plan, SessionResult
 from tuning.report import serve_command
@@ -58,6 +58,8 @@ class TuneView:
     keeper_alive: bool = False
     dropped: frozenset[int] = frozenset()
     failures: tuple[tuple[int, str], ...] = ()  # (candidate, why its last launch did not start)
+    foregone: tuple[tuple[int, str], ...] = ()  # (candidate, why it was not tried)
+    offers: tuple[tuple[int, dict[str, Any]], ...] = ()  # (candidate that did not start, settings that would)
     events: tuple[EventRecord, ...] = ()
 
     @property
@@ -135,6 +137,8 @@ def state_text(view: TuneView, one: CandidateResult) -> Text:
         return Text("baseline")
     if effect is not None and effect.verdict:
         return Text(_verdict(effect.verdict, effect.more_blocks) + rejected)
+    if any(index == candidate for candidate, _ in view.foregone):
+        return Text("– not tried", style="dim")
     if index in view.dropped:
         return Text("– dropped", style="dim")
     if one.failures and not measured:
@@ -222,8 +226,14 @@ def launch_name(view: TuneView, candidate: int) -> str:
 
 
 def failure_lines(view: TuneView) -> list[str]:
-    """One line a candidate that did not start, with the reason as far as it is known; one line for rejected runs."""
+    """One line a candidate that did not start, with the reason as far as it is known and what would start instead, or
+    that was not tried; one line for rejected runs."""
     lines = [f"{launch_name(view, candidate)} did not start: {clean(why, 160)}" for candidate, why in view.failures]
+    lines += [
+        f"{launch_name(view, candidate)} may start as {clean(settings_text(settings), 120)} (a on its row adds that)"
+        for candidate, settings in view.offers
+    ]
+    lines += [f"{launch_name(view, candidate)} {clean(why, 160)}" for candidate, why in view.foregone]
     rejected: dict[int, int] = {}
     for one in view.result.results:
         rejected[one.candidate.index] = rejected.get(one.candidate.index, 0) + one.rejected

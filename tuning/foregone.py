@@ -18,6 +18,8 @@ UTILIZATION, TOKENS, SEQUENCES, LENGTH, RANK = (
     *("gpu-memory-utilization", "max-num-batched-tokens", "max-num-seqs", "max-model-len", "max-lora-rank"),
 )
 
+NOT_TRIED = "not tried"
+
 # "higher": a value as high or higher fails alike; "any": the flag plays no part. All other flags must be the same.
 Side = Literal["higher", "lower", "any"]
 _ANY_LIMIT: Mapping[str, Side] = {UTILIZATION: "any", TOKENS: "any", SEQUENCES: "any"}
@@ -61,7 +63,7 @@ def why_foregone(candidate: Candidate, server: Mapping[str, Any], failed: Iterab
         if sides is None or other.candidate.index == candidate.index:
             continue
         if _as_bad({**server, **candidate.settings}, {**server, **other.candidate.settings}, sides):
-            return f"not tried: it would fail as {_named(other.candidate, sides)} did ({other.failure_class})"
+            return f"{NOT_TRIED}: it would fail as {_named(other.candidate, sides)} did ({other.failure_class})"
     return None
 
 

@@ -211,6 +211,14 @@ def test_a_verdict_is_shown_once_there_is_one(running: TuneView) -> None:
     assert cells(replace(running, result=replace(running.result, results=results)))[1][-1] == "? 2 more"
 
 
+def test_what_would_start_and_what_was_not_tried_are_lines(running: TuneView) -> None:
+    offered = replace(running, offers=((3, {"max-num-seqs": 128}),), foregone=((1, "not tried: it would fail as x"),))
+    lines = tune_view.failure_lines(offered)
+    assert any(line.endswith("may start as max-num-seqs=128 (a on its row adds that)") for line in lines)
+    assert any("not tried: it would fail as x" in line for line in lines)
+    assert cells(offered)[1][-1] == "– not tried"
+
+
 def test_failures_and_cost_are_lines(running: TuneView) -> None:
     failed, rejected = tune_view.failure_lines(running)
     assert failed.startswith("[16384, 0.98] did not start: out of memory")

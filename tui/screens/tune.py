@@ -16,7 +16,7 @@ from tui import tune_view
 from tui.hindrance import hindrance
 from tui.metric_text import metric_name, next_metric
 from tui.palette import Command
-from tui.plan_form import settings_of
+from tui.plan_form import settings_of, settings_text
 from tui.screens.base import Number
 from tui.screens.plan_editing import EDIT_BINDINGS, PlanEditing
 from tui.screens.session_report import SessionReportScreen
@@ -209,9 +209,13 @@ class TuneScreen(PlanEditing):
             self._switch("editor")
 
     def action_add(self) -> None:
-        """Ask for one more candidate."""
+        """Ask for one more candidate; for one that did not start the field holds what would start in its place."""
+        chosen = self._panel.candidate
+        offers = dict(self._view.offers) if self._view is not None else {}
+        offer = offers.get(chosen.index) if chosen is not None else None
         question = "Add which candidate? flag=value, several with blanks between; the rest is as in the default"
-        self.app.push_screen(AskLine(question, hint="max-num-seqs=128 gpu-memory-utilization=0.93"), self._add)
+        hint = "max-num-seqs=128 gpu-memory-utilization=0.93"
+        self.app.push_screen(AskLine(question, settings_text(offer) if offer else "", hint), self._add)
 
     def _add(self, line: str | None) -> None:
         if line is None:
