@@ -3,6 +3,7 @@
 import asyncio
 import os
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ class Hand:
 
     def __init__(self, writer: Writer, reader: Reader, folder: Path, mode: str) -> None:
         self.reader = reader
-        self.marker = f"hand-{folder.name}"
+        self.marker = uuid.uuid4().hex  # two runs of the tests must not end each other
         record = ServerRecord(
             "s", "starting", "m", "127.0.0.1", 8600, [], {}, str(folder / "s.log"), self.marker, started_at=utc_now()
         )

@@ -1,6 +1,7 @@
 """A server and its row together: whatever happens, no process is left and the row says what became of it."""
 
 import asyncio
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,7 +66,7 @@ class Row:
 def row(tmp_path: Path) -> Iterator[Row]:
     path = tmp_path / "llmtune.db"
     with open_writer(path) as writer, open_reader(path) as reader:
-        yield Row(writer, reader, tmp_path, f"supervised-{tmp_path.name}")
+        yield Row(writer, reader, tmp_path, uuid.uuid4().hex)
 
 
 async def test_a_life_from_start_to_stop_is_written(row: Row) -> None:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from tui.session_files import delete
 @pytest.fixture
 def paused(tmp_path: Path) -> int:
     """A paused session whose keeper is gone, and whose server stayed up."""
-    marker = f"deleted-{tmp_path.name}"
+    marker = uuid.uuid4().hex
     subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], env={**os.environ, MARKER_VARIABLE: marker})
     with open_writer(database_file(tmp_path)) as writer:
         number = writer.insert(SessionRecord("s", "paused", "", {}, [], 1, utc_now()))
