@@ -20,7 +20,7 @@ RULES = (
         r"(?P<status>401|403) Client Error: \w+ for url: https://huggingface\.co/"
         r"(?:api/models/)?(?P<model>[\w-]{1,100}/[\w.-]{1,100})|Invalid user token|OAuth token is invalid"
         r"|Invalid credentials in Authorization header",
-        "The hub refuses this account or token[[ {model}]][[ (status {status})]].",
+        "The hub refuses[[ {model} to]] this account or token[[ (status {status})]].",
         _LOGIN,
     ),
     rule(
@@ -46,7 +46,7 @@ RULES = (
     ),
     rule(
         "checkpoint_invalid",
-        r"(?<![^\s'\"])(?P<path>[^\s'\"]{1,300}?)/? does not appear to have a file named (?P<file>[\w.-]{1,100})",
+        r"(?<![^\s'\"])(?P<path>[^\s'\"]{1,300}?)/? does not appear to have a file named (?P<file>[\w-]{1,60}(?:\.[\w-]{1,20}){0,4})",
         "{path} holds no {file}: it is no whole checkpoint.",
         "Give the folder that holds {file}, or fetch the model again.",
     ),

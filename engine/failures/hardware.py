@@ -71,11 +71,15 @@ RULES = (
     rule(
         "kernel_missing",
         r"Value '(?P<arch>sm_\w{1,10})' is not defined for option 'gpu-name'"
-        r"|(?P<fp8>type fp8e4nv) not supported in this architecture"
         r"|CUDA capability (?P<capability>sm_\d{2,4}) is not compatible with the current PyTorch",
-        "Kernels cannot be made for this GPU[[ ({arch} is too new for the installed CUDA)]][[ (it has no {fp8})]]"
-        "[[ ({capability})]].",
-        "Install a vLLM built for this GPU; with --kv-cache-dtype fp8 set it to auto.",
+        "The installed CUDA cannot make kernels for this GPU[[ ({arch})]][[ ({capability})]].",
+        "Install a vLLM built for this GPU, or set TRITON_PTXAS_PATH to the ptxas of a newer CUDA toolkit.",
+    ),
+    rule(
+        "kernel_missing",
+        r"type fp8e4nv not supported in this architecture",
+        "This GPU has no fp8 (e4m3).",
+        "Set --kv-cache-dtype to auto, and use a checkpoint that is not fp8.",
     ),
     rule(
         "kernel_missing",

@@ -31,7 +31,7 @@ RULES = (
     ),
     rule(
         "lora_refused",
-        r"(?P<reason>vLLM does not (?:yet )?support (?:DoRA|LoRA bias|init_lora_weights=[^\n]{1,40}|Activated LoRA"
+        r"(?P<reason>vLLM does not (?:yet )?support (?:DoRA|LoRA bias|init_lora_weights=[^\n.]{1,40}|Activated LoRA"
         r"|layer_replication|block-diagonal LoRA|QALoRA)|Adapter bias is not supported"
         r"|(?<![\w.])[\w.]{1,200} is unsupported LoRA weight)",
         "The adapter is of a kind that vLLM refuses: {reason}.",

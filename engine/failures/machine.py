@@ -106,7 +106,7 @@ RULES = (
         "version_mismatch",
         r"(?<![^\s:])(?P<library>[^\s:]{1,300}): undefined symbol: (?P<symbol>\w{1,120})"
         r"|(?<![^\s:])(?P<file>[^\s:]{1,300}): version `(?P<wanted>(?:GLIBC|GLIBCXX|CXXABI)_[\d.]{1,10})' not found",
-        "Two libraries are of releases that do not agree: {in_file}[[ wants {wanted}]][[ lacks {symbol}]].",
+        "Two libraries are of releases that do not agree: {in_file}[[ wants {wanted}]][[ wants {symbol}]].",
         "Install vLLM into a fresh environment with its own torch, and nothing else.",
         derive=lambda numbers, words, around: {
             "in_file": (words.get("library") or words.get("file") or "").rpartition("/")[2]

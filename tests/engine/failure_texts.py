@@ -345,7 +345,7 @@ TEXTS: dict[str, Text] = {
         "kernel_missing",
         ("ValueError: type fp8e4nv not supported in this architecture. The supported fp8 dtypes are ('fp8e4b15', "
          "'fp8e5')",),
-        "--kv-cache-dtype fp8 set it to auto",
+        "--kv-cache-dtype to auto",
     ),
     "attention": Text(
         "kernel_missing",
@@ -374,7 +374,7 @@ TEXTS: dict[str, Text] = {
     ),
     "no-config": Text(
         "checkpoint_invalid", ("OSError: /models/x does not appear to have a file named config.json. Checkout",),
-        "config.json", cause="/models/x holds no config.json",
+        "holds config.json, or", cause="/models/x holds no config.json:",
     ),
     "no-weights": Text("checkpoint_invalid", ("RuntimeError: Cannot find any model weights with `/models/x`",),
                        "--load-format", cause="/models/x"),
