@@ -46,7 +46,8 @@ RULES = (
     ),
     rule(
         "checkpoint_invalid",
-        r"(?<![^\s'\"])(?P<path>[^\s'\"]{1,300}?)/? does not appear to have a file named (?P<file>[\w-]{1,60}(?:\.[\w-]{1,20}){0,4})",
+        r"(?<![^\s'\"])(?P<path>[^\s'\"]{1,300}?)/? does not appear to have a file named "
+        r"(?P<file>[\w-]{1,60}(?:\.[\w-]{1,20}){0,4})",
         "{path} holds no {file}: it is no whole checkpoint.",
         "Give the folder that holds {file}, or fetch the model again.",
     ),
