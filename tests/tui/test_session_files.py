@@ -21,9 +21,13 @@ from tui.session_files import delete
 
 
 @pytest.fixture
-def paused(tmp_path: Path) -> int:
+def marker() -> str:
+    return uuid.uuid4().hex
+
+
+@pytest.fixture
+def paused(tmp_path: Path, marker: str) -> int:
     """A paused session whose keeper is gone, and whose server stayed up."""
-    marker = uuid.uuid4().hex
     subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], env={**os.environ, MARKER_VARIABLE: marker})
     with open_writer(database_file(tmp_path)) as writer:
         number = writer.insert(SessionRecord("s", "paused", "", {}, [], 1, utc_now()))
@@ -32,17 +36,17 @@ def paused(tmp_path: Path) -> int:
 
 
 def test_what_a_deleted_session_left_running_is_ended(
-    tmp_path: Path, paused: int, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, paused: int, marker: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     delete(tmp_path, paused)
     assert capfd.readouterr().out == "", "the screens own the terminal"
-    assert not marked(f"deleted-{tmp_path.name}")
+    assert not marked(marker)
     with open_reader(database_file(tmp_path)) as reader, pytest.raises(NotFound):
         reader.session(paused)
 
 
 def test_a_full_disk_keeps_the_session_and_says_so(
-    tmp_path: Path, paused: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, paused: int, marker: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: Any, **__: Any) -> None:
         raise StoreFull("no space is left")
@@ -50,13 +54,13 @@ def test_a_full_disk_keeps_the_session_and_says_so(
     monkeypatch.setattr(Writer, "update", full)
     with pytest.raises(StoreError, match="no space is left"):
         delete(tmp_path, paused)
-    assert not marked(f"deleted-{tmp_path.name}")
+    assert not marked(marker)
     with open_reader(database_file(tmp_path)) as reader:
         assert reader.session(paused).state == "paused"
 
 
-def test_a_paused_session_with_a_living_keeper_is_not_deleted(tmp_path: Path, paused: int) -> None:
+def test_a_paused_session_with_a_living_keeper_is_not_deleted(tmp_path: Path, paused: int, marker: str) -> None:
     with only_keeper(tmp_path, "session", paused), pytest.raises(StoreError, match="stop it first"):
         delete(tmp_path, paused)
-    assert marked(f"deleted-{tmp_path.name}")
+    assert marked(marker)
     delete(tmp_path, paused)
