@@ -101,6 +101,12 @@ RULES = (
     ),
     rule(
         "version_mismatch",
+        r"Model architecture (?P<architecture>\w{1,80}) was supported in vLLM until v(?P<last>[\d.]{1,12})[,\s]",
+        "This vLLM no longer loads the architecture {architecture}; {last} did.",
+        "Install vLLM {last} for it, or try --model-impl transformers.",
+    ),
+    rule(
+        "version_mismatch",
         r"Model architectures (?P<architectures>\[[^\]\n]{1,200}\]) "
         r"(?:are not supported for now|failed to be inspected)",
         "This vLLM cannot load the architecture {architectures}.",

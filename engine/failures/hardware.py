@@ -84,7 +84,7 @@ RULES = (
     rule(
         "kernel_missing",
         r"No valid attention backend[^\n]{0,40}? (?:for|found)[^\n]{0,400}"
-        r"|Selected backend (?:AttentionBackendEnum\.|_Backend\.)?"
+        r"|Selected (?:MLA prefill )?backend (?:AttentionBackendEnum\.|_Backend\.)?"
         r"(?P<backend>\w{1,60}) is not valid for this configuration(?:\. Reason: (?P<reason>[^\n]{1,200}))?"
         r"|FlashAttention only supports Ampere GPUs or newer",
         "No attention back end works here[[: {backend} does not, {reason}]].",

@@ -73,8 +73,8 @@ RULES = (
     ),
     rule(
         "model_len_invalid",
-        rf"max_model_len \((?P<max_model_len>-?{INT})\) must be (?:a positive|greater than)",
-        "max-model-len {max_model_len} is no length.",
+        rf"max_model_len must be a positive integer, got \w{{1,20}}: (?P<max_model_len>-?{INT})?",
+        "max-model-len[[ {max_model_len}]] is no length.",
         "Give --max-model-len a whole number of tokens such as 4096, or leave it out.",
     ),
     # No class of their own: what is asked of the GPUs cannot be.

@@ -264,6 +264,10 @@ TEXTS: dict[str, Text] = {
         "--max-model-len to 32768",
         {"longest_model_len": 32768},
     ),
+    "no-length": Text(
+        "model_len_invalid", ("ValueError: max_model_len must be a positive integer, got int: -5. Example: x",),
+        "--max-model-len", {"max_model_len": -5},
+    ),
     "heads": Text(
         "unknown", ("ValueError: Total number of attention heads (40) must be divisible by tensor parallel size (6).",),
         "--tensor-parallel-size to 5",
@@ -424,6 +428,12 @@ TEXTS: dict[str, Text] = {
          "ValueError: The checkpoint you are trying to load has model type `qwen9` but Transformers does not recognize "
          "this architecture."),
         "Upgrade vLLM", cause="qwen9",
+    ),
+    "architecture-of-old": Text(
+        "version_mismatch",
+        ("ValueError: Model architecture MllamaForConditionalGeneration was supported in vLLM until v0.10.2, and is "
+         "not supported anymore. Please use an older version of vLLM",),
+        "vLLM 0.10.2", cause="MllamaForConditionalGeneration",
     ),
     "architecture": Text(
         "version_mismatch",
