@@ -31,8 +31,8 @@ CERTAIN_FAILURES = frozenset(
 )
 # Here it lies in something that struck the server from outside: another program that took the port, a signal.
 FROM_OUTSIDE = frozenset({"port_in_use", "interrupted", "host_oom"})
-STARTS_BEFORE_LEAVING = 2
 STRUCK_BEFORE_LEAVING = 4  # launches of one cell; then it is more than a coincidence
+STARTS_BEFORE_LEAVING = 2  # of one cell, for all other reasons: some pass, such as memory that another still held
 RUN_BREAKS = 4  # of one run: its benchmark process ended or timed out
 
 Launch = Callable[[Cell, Candidate, int, list[PlannedRun]], Awaitable[None]]
@@ -125,7 +125,7 @@ class Sweep:
         while True:
             launches, runs = self._reload()
             missing = self._missing(cell, launches, runs)
-            if not missing or self._has_left(cell):
+            if not missing or cell.candidate in self._out:
                 return
             self._controls.begin(cell.candidate)
             try:
@@ -144,27 +144,15 @@ class Sweep:
                 self._controls.begin(None)
 
     async def _again(self, cell: Cell, error: LaunchFailed) -> bool:
-        """Whether to start this cell once more: one that was struck, and the baseline, on which the block hangs."""
-        failed = [each for each in self._failed() if each.candidate == cell.candidate]
-        struck = [each for each in failed if _struck(each) and _is_of(cell, each)]
-        to_blame = [each for each in failed if not _struck(each)]
-        if _struck(failed[-1]):
-            given_up = len(struck) >= STRUCK_BEFORE_LEAVING
-        else:
-            given_up = error.failure_class in CERTAIN_FAILURES or len(to_blame) >= STARTS_BEFORE_LEAVING
-        if not given_up:
-            return _struck(failed[-1]) or cell.candidate == BASELINE
+        """Whether to start this cell once more; where not, its candidate has left. Raises BaselineFailed."""
+        failed = [each for each in self._failed() if _is_of(cell, each)]
+        allowed = STRUCK_BEFORE_LEAVING if _struck(failed[-1]) else STARTS_BEFORE_LEAVING
+        if error.failure_class not in CERTAIN_FAILURES and len(failed) < allowed:
+            return True
         if cell.candidate == BASELINE:
             raise BaselineFailed(f"the baseline does not start, so nothing can be compared: {error}")
         await self.leave(cell.candidate, f"did not start: {error}")
         return False
-
-    def _has_left(self, cell: Cell) -> bool:
-        if cell.candidate in self._out:
-            return True
-        if cell.candidate == BASELINE:
-            return False
-        return any(_is_of(cell, each) and not _struck(each) for each in self._failed())
 
     def _failed(self) -> list[LaunchRecord]:
         """The launches that failed under this keeper: to resume a session gives each candidate its chances again."""

@@ -179,14 +179,27 @@ async def test_a_candidate_that_cannot_start_leaves_and_the_sweep_goes_on(world:
     assert any("did not serve" in event.text for event in world.reader.events(session_id=world.session_id))
 
 
-async def test_a_failure_that_may_pass_is_tried_in_the_next_block_and_then_no_more(world: World) -> None:
+async def test_a_failure_that_may_pass_is_tried_once_more_at_once_and_then_no_more(world: World) -> None:
     def crash(cell: Cell) -> None:
         if cell.candidate == 1:
             raise LaunchFailed("it crashed", "unknown", 1)
 
     world.before_launch = crash
     await world.sweep(Controls()).run()
-    assert [launch for launch in world.launched if launch[1] == 1] == [(0, 1, 1), (1, 1, 1)]
+    assert [launch for launch in world.launched if launch[1] == 1] == [(0, 1, 1), (0, 1, 2)]
+    assert "it crashed" in world.reader.session(world.session_id).raw["out"]["1"]
+
+
+async def test_a_failure_that_passed_costs_a_start_and_nothing_else(world: World) -> None:
+    crashes = iter(range(1))
+
+    def crash(cell: Cell) -> None:
+        if cell.candidate == 1 and next(crashes, None) is not None:
+            raise LaunchFailed("another still held the memory", "free_memory_short", 1)
+
+    world.before_launch = crash
+    await world.sweep(Controls()).run()
+    assert [launch for launch in world.launched if launch[1] == 1] == [(0, 1, 1), (0, 1, 2), (1, 1, 1)]
 
 
 async def test_a_port_that_another_took_is_no_candidates_fault(world: World) -> None:
