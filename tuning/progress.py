@@ -49,9 +49,6 @@ class Progress:
         """The cells of which nothing more will come: launched to the end, or given up."""
         left = {int(index) for index in self.session.raw.get("out", {})}
         found = {_cell(launch) for launch in self.launches if launch.state == "done"}
-        found |= {
-            _cell(launch) for launch in self.launches if launch.state == "failed" and launch.candidate != BASELINE
-        }
         return frozenset(found | {cell for cell in self.cells if cell[1] in left})
 
     @cached_property
