@@ -13,7 +13,6 @@ from engine.text import clean
 from store.clock import utc_now
 from tui import tune_view
 from tui.format import local_clock, local_day
-from tui.metric_text import next_metric
 from tui.plan_form import value_text
 from tui.screens.base import Number
 from tui.screens.exporting import ExportingScreen
@@ -116,10 +115,7 @@ class SessionReportScreen(ExportingScreen):
 
     def action_metric(self, step: int = 1) -> None:
         """Another metric in the table."""
-        panel = self.query_one(SessionPanel)
-        if panel.view is not None:
-            panel.metric = next_metric(panel.metric or panel.view.result.metric.get(panel.workload, ""), step)
-            panel.show(panel.view)
+        self.query_one(SessionPanel).next_metric(step)
 
     def action_plot(self) -> None:
         """Draw what the table shows."""

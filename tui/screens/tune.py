@@ -14,7 +14,7 @@ from store.clock import utc_now
 from store.errors import StoreError
 from tui import tune_view
 from tui.hindrance import hindrance
-from tui.metric_text import metric_name, next_metric
+from tui.metric_text import metric_name
 from tui.palette import Command
 from tui.plan_form import settings_of, settings_text
 from tui.screens.base import Number
@@ -179,11 +179,9 @@ class TuneScreen(PlanEditing):
 
     def action_metric(self, step: int = 1) -> None:
         """Show another metric in the table."""
-        panel, view = self._panel, self._view
-        if view is not None:
-            panel.metric = next_metric(panel.metric or view.result.metric.get(panel.workload, ""), step)
-            panel.show(view)
-            self.say(f"the table shows {metric_name(panel.metric)}")
+        self._panel.next_metric(step)
+        if self._panel.metric is not None:
+            self.say(f"the table shows {metric_name(self._panel.metric)}")
 
     def action_workload(self) -> None:
         """Show the next workload."""

@@ -8,6 +8,7 @@ from textual.widgets import Static
 from engine.text import clean
 from tui import chart, plot_view, tune_view
 from tui.format import local_clock
+from tui.metric_text import next_metric
 from tui.tune_view import TuneView
 from tui.widgets.progress_line import ProgressLine
 from tui.widgets.results_table import ResultsTable
@@ -90,6 +91,12 @@ class SessionPanel(Vertical):
             names = self._view.workloads
             at = names.index(self.workload) if self.workload in names else -1
             self.workload = names[(at + 1) % len(names)]
+            self.show(self._view)
+
+    def next_metric(self, step: int) -> None:
+        """Show another metric, the next or the one before."""
+        if self._view is not None:
+            self.metric = next_metric(self.metric or self._view.result.metric.get(self.workload, ""), step)
             self.show(self._view)
 
     def show(self, view: TuneView) -> None:
