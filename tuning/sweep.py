@@ -9,6 +9,7 @@ from engine.records import EngineError, LaunchFailed
 from engine.text import clean
 from store.records import LaunchRecord, RunRecord, SessionRecord
 from tuning.controls import Controls, Interrupted
+from tuning.foregone import Failed, why_foregone
 from tuning.grid import candidate_label
 from tuning.records import Candidate, Cell, Plan, PlannedRun
 from tuning.schedule import block_cells, launch_runs
@@ -31,6 +32,7 @@ CERTAIN_FAILURES = frozenset(
 )
 # Here it lies in something that struck the server from outside: another program that took the port, a signal.
 FROM_OUTSIDE = frozenset({"port_in_use", "interrupted", "host_oom"})
+DID_NOT_START = "did not start"  # why a candidate left, at the head of the reason
 STRUCK_BEFORE_LEAVING = 4  # launches of one cell; then it is more than a coincidence
 STARTS_BEFORE_LEAVING = 2  # of one cell, for all other reasons: some pass, such as memory that another still held
 RUN_BREAKS = 4  # of one run: its benchmark process ended or timed out
@@ -127,6 +129,9 @@ class Sweep:
             missing = self._missing(cell, launches, runs)
             if not missing or cell.candidate in self._out:
                 return
+            if (reason := self._foregone(candidate, launches)) is not None:
+                await self.leave(cell.candidate, reason)
+                return
             self._controls.begin(cell.candidate)
             try:
                 await self._gate()
@@ -151,8 +156,23 @@ class Sweep:
             return True
         if cell.candidate == BASELINE:
             raise BaselineFailed(f"the baseline does not start, so nothing can be compared: {error}")
-        await self.leave(cell.candidate, f"did not start: {error}")
+        await self.leave(cell.candidate, f"{DID_NOT_START}: {error}")
         return False
+
+    def _foregone(self, candidate: Candidate, launches: list[LaunchRecord]) -> str | None:
+        """Why this candidate would fail as one that was given up did; None for the baseline and for one that served."""
+        if candidate.index == BASELINE or any(
+            each.candidate == candidate.index and each.ready_at is not None for each in launches
+        ):
+            return None
+        classes = {
+            each.candidate: each.failure_class or "unknown"
+            for each in launches
+            if each.state == "failed" and not _struck(each)
+        }
+        given_up = [index for index, why in self._out.items() if why.startswith(DID_NOT_START) and index in classes]
+        failed = [Failed(self._candidates[index], classes[index]) for index in given_up]
+        return why_foregone(candidate, self._plan.server, failed)
 
     def _failed(self) -> list[LaunchRecord]:
         """The launches that failed under this keeper: to resume a session gives each candidate its chances again."""
