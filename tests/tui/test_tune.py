@@ -27,6 +27,7 @@ from tui.widgets.results_table import ResultsTable
 from tui.widgets.status_line import StatusLine
 from tui.widgets.workload_form import WorkloadForm
 from tuning.demo import demo_plan
+from tuning.sessions import MachineChanged
 
 SMALL, LARGE = (80, 24), (140, 45)
 
@@ -40,6 +41,7 @@ class Keeper:
     blocked: str | None = None
     heard: list[tuple[int, str, dict[str, Any]]] = field(default_factory=list)
     started: list[int] = field(default_factory=list)
+    changes: list[str] = field(default_factory=list)
 
     def call(self, data_dir: Path, kind: str, number: int, command: str, **arguments: Any) -> dict[str, Any]:
         if self.error is not None:
@@ -49,7 +51,9 @@ class Keeper:
         self.heard.append((number, command, arguments))
         return {}
 
-    def start(self, data_dir: Path, session_id: int, *_: Any) -> int:
+    def start(self, data_dir: Path, session_id: int, *_: Any, accept_changes: bool = False) -> int:
+        if self.changes and not accept_changes:
+            raise MachineChanged(session_id, self.changes)
         self.started.append(session_id)
         return 1
 
@@ -213,6 +217,22 @@ async def test_a_session_whose_keeper_is_gone_offers_to_resume(tmp_path: Path, k
         assert "R resume" in text_of(pilot)
         assert "S stop" not in text_of(pilot)
         await pilot.press("R")
+        await until(pilot, lambda: keeper.started == [number])
+
+
+async def test_another_machine_is_asked_about_before_a_session_goes_on(tmp_path: Path, keeper: Keeper) -> None:
+    number = session_in(tmp_path / "data", finished=False)
+    keeper.alive, keeper.changes = False, ["driver: 580 then, 590 [/x] now"]
+    async with app_on(tmp_path).run_test(size=SMALL) as pilot:
+        await on_tune(pilot, "its keeper is gone")
+        await pilot.press("R")
+        await until(pilot, lambda: "driver: 580 then, 590 [/x] now" in text_of(pilot))
+        await pilot.press("n")
+        await on_tune(pilot, "its keeper is gone")
+        assert keeper.started == []
+        await pilot.press("R")
+        await until(pilot, lambda: "measured on another machine" in text_of(pilot))
+        await pilot.press("y")
         await until(pilot, lambda: keeper.started == [number])
 
 

@@ -28,7 +28,7 @@ from tui.widgets.copy import CopyPanel
 from tui.widgets.grid_editor import GridEditor
 from tui.widgets.session_panel import SessionPanel
 from tuning.records import PlanError
-from tuning.sessions import start_keeper
+from tuning.sessions import MachineChanged, start_keeper
 
 if TYPE_CHECKING:
     from store.reader import Reader
@@ -262,6 +262,16 @@ class TuneScreen(PlanEditing):
         if self._chosen is not None:
             self._revive(self._chosen)
 
+    def _ask_about_changes(self, session_id: int, differences: list[str]) -> None:
+        """Numbers of two machines are mixed only where a person says so."""
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self._revive(session_id, accept_changes=True)
+
+        question = f"Session {session_id} was measured on another machine. {'; '.join(differences)}."
+        self.app.push_screen(Confirm(question, "go on and mix the numbers"), answered)
+
     @work(thread=True, group="keeper", description="asks the session's keeper")
     def _command(self, command: str, said: str, **arguments: Any) -> None:
         if self._chosen is None:
@@ -275,9 +285,12 @@ class TuneScreen(PlanEditing):
         self.later(self.app.ask)
 
     @work(thread=True, group="keeper", description="starts a keeper again")
-    def _revive(self, session_id: int) -> None:
+    def _revive(self, session_id: int, accept_changes: bool = False) -> None:
         try:
-            start_keeper(self.app.data_dir, session_id)
+            start_keeper(self.app.data_dir, session_id, accept_changes=accept_changes)
+        except MachineChanged as error:
+            self.later(self._ask_about_changes, session_id, error.differences)
+            return
         except (EngineError, StoreError, OSError) as error:
             self.later(self.say, str(error), True)
             return
