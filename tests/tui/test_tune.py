@@ -226,7 +226,7 @@ async def test_another_machine_is_asked_about_before_a_session_goes_on(tmp_path:
     async with app_on(tmp_path).run_test(size=SMALL) as pilot:
         await on_tune(pilot, "its keeper is gone")
         await pilot.press("R")
-        await until(pilot, lambda: "driver: 580 then, 590 [/x] now" in text_of(pilot))
+        await until(pilot, lambda: "driver: 580 then" in text_of(pilot) and "590 [/x] now." in text_of(pilot))
         await pilot.press("n")
         await on_tune(pilot, "its keeper is gone")
         assert keeper.started == []
