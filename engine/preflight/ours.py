@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.keeper.client import is_running
+from engine.keeper.client import KeeperGone, KeeperRefused, call, is_running
 from engine.keeper.places import KeeperKind, runtime_dir
 from engine.preflight.check import Check
 from engine.process import boot_id, is_alive, markers
@@ -16,6 +16,7 @@ from store.records import ServerRecord, SessionRecord
 
 _UNFINISHED = ("waiting", "running", "paused")
 _MOST_NAMED = 3
+_ANSWER_WITHIN_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +33,14 @@ class OurServer:
 
 @dataclass(frozen=True, slots=True)
 class OurSession:
-    """A session that is not at its end. `kept`: a living keeper carries it."""
+    """A session that is not at its end. `kept`: a living keeper carries it; `blocked` then is what that waits for."""
 
     id: int
     name: str
     state: str
     kept: bool
     message: str | None = None
+    blocked: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ def read_ours(data_dir: Path, environ: Mapping[str, str] = os.environ) -> OursRe
         return OursReading(strangers=tuple(sorted(marked)))
     with open_reader(database_file(data_dir)) as reader:
         rows, sessions, events = reader.servers(), reader.sessions(), reader.events(limit=1)
-    known = {row.marker for row in rows if row.marker}
+    known = {row.marker for row in rows if row.marker} | {str(one.raw.get("bench_marker")) for one in sessions}
     servers = (_server(data_dir, row, marked) for row in rows)
     return OursReading(
         tuple(server for server in servers if server.active or server.pids),
@@ -97,7 +99,9 @@ def _servers(servers: tuple[OurServer, ...]) -> Check:
 
 def _end(server: OurServer) -> str:
     if server.session_id is not None:
-        return f"`llmtune resume {server.session_id}` ends what its session left"
+        return f"`llmtune resume {server.session_id}` or `stop {server.session_id}` ends what its session left"
+    if server.active:
+        return f"`llmtune server stop {server.id}` ends what is left of it"
     return f"end it: kill {' '.join(map(str, server.pids))}"
 
 
@@ -108,11 +112,15 @@ def _pids(pids: tuple[int, ...]) -> str:
 
 def _sessions(sessions: tuple[OurSession, ...]) -> Check:
     still = [session for session in sessions if not session.kept]
+    waiting = [session for session in sessions if session.kept and session.blocked]
     held = [session for session in sessions if session.kept and session.state == "paused"]
     if still:
         shown = ", ".join(f"{session.id} ({session.name}, {session.state})" for session in still[:_MOST_NAMED])
         found = f"{len(still)} stand still without a keeper: {shown}{' …' if len(still) > _MOST_NAMED else ''}"
         return Check("sessions", "warning", found, f"`llmtune resume {still[0].id}` goes on where it broke off")
+    if waiting:
+        found = f"{waiting[0].id} ({waiting[0].name}) waits: {waiting[0].blocked}"
+        return Check("sessions", "warning", found, "put that right: it goes on by itself")
     if held:
         why = f": {held[0].message}" if held[0].message else ""
         found = f"{held[0].id} ({held[0].name}) is paused{why}"
@@ -139,4 +147,13 @@ def _server(data_dir: Path, row: ServerRecord, marked: Mapping[int, str]) -> Our
 def _session(data_dir: Path, session: SessionRecord) -> OurSession:
     assert session.id is not None
     kept = is_running(data_dir, "session", session.id)
-    return OurSession(session.id, session.name, session.state, kept, session.message)
+    blocked = _blocked(data_dir, session.id) if kept else None
+    return OurSession(session.id, session.name, session.state, kept, session.message, blocked)
+
+
+def _blocked(data_dir: Path, session_id: int) -> str | None:
+    try:
+        blocked = call(data_dir, "session", session_id, "status", timeout_s=_ANSWER_WITHIN_S).get("blocked")
+    except (KeeperGone, KeeperRefused):
+        return "its keeper does not answer"
+    return None if blocked is None else str(blocked)

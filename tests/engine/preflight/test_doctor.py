@@ -80,9 +80,11 @@ STILL = OurSession(14, "night", "running", False)
         (OursReading(), ["ok", "ok"], "none of ours runs"),
         (OursReading((replace(LEFT, kept=True),), (replace(STILL, kept=True),)), ["ok", "ok"], "1 of ours run"),
         (OursReading((replace(LEFT, pids=()),)), ["ok", "ok"], "nothing of it is left"),
-        (OursReading((LEFT,)), ["warning", "ok"], "kill 41 42"),
+        (OursReading((LEFT,)), ["warning", "ok"], "llmtune server stop 3"),
+        (OursReading((replace(LEFT, active=False),)), ["warning", "ok"], "kill 41 42"),
         (OursReading((replace(LEFT, session_id=14),)), ["warning", "ok"], "llmtune resume 14"),
         (OursReading(sessions=(STILL,)), ["ok", "warning"], "llmtune resume 14"),
+        (OursReading(sessions=(replace(STILL, kept=True, blocked="no space"),)), ["ok", "warning"], "waits: no space"),
         (OursReading(sessions=(replace(STILL, state="paused", kept=True, message="full"),)), ["ok", "warning"], "full"),
     ],
 )
@@ -121,7 +123,9 @@ def test_a_real_server_without_a_keeper_is_found_by_mark_and_by_record(tmp_path:
             first: (marked.pid,), second: (recorded.pid,), second + 1: (),
         }  # fmt: skip
         assert not any(server.kept for server in found.servers)
-        assert {session.id: session.kept for session in found.sessions} == {still: False, kept: True}
+        assert {session.id: (session.kept, session.blocked) for session in found.sessions} == {
+            still: (False, None), kept: (True, "its keeper does not answer"),
+        }  # fmt: skip
         assert stranger.pid in found.strangers
         assert found.newest == "2026-11-30T11:00:00.000Z"
         names = found.names()
