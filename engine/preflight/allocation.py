@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _STEP = 64 * 2**20
-_BLOCK = 2**20
+_BLOCK = 4 * 2**20
 _NOT_SUPPORTED = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 
 
@@ -42,17 +42,13 @@ def try_allocation(folder: Path, size: int, within_s: float) -> Trial:
                 if reserves:
                     _reserve(descriptor, got, step)
                 else:
-                    step = os.pwrite(descriptor, os.urandom(step), got)  # zeros would be compressed away
+                    step = _write(descriptor, got, step)
             except OSError as error:
                 if reserves and error.errno in _NOT_SUPPORTED:
                     reserves = False
                     continue
                 return Trial(size, got, error.errno)
             got += step
-        if not reserves:
-            os.fsync(descriptor)  # quotas of network mounts are told when the data reaches the server
-    except OSError as error:
-        return Trial(size, 0, error.errno)
     finally:
         with contextlib.suppress(OSError):  # a network mount tells at close what it did not at the write
             os.close(descriptor)
@@ -68,6 +64,14 @@ def _nameless(folder: Path) -> int:
     descriptor, name = tempfile.mkstemp(prefix=".llmtune-trial-", dir=folder)
     os.unlink(name)
     return descriptor
+
+
+def _write(descriptor: int, start: int, length: int) -> int:
+    """Bytes that reached the disk, or the server of a network mount, which tells of its quota only then. They are
+    random, since zeros would be compressed away. Step by step, so that a slow mount keeps to the time."""
+    written = os.pwrite(descriptor, os.urandom(length), start)
+    os.fdatasync(descriptor)
+    return written
 
 
 def _reserve(descriptor: int, start: int, length: int) -> None:
