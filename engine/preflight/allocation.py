@@ -12,6 +12,7 @@ from pathlib import Path
 
 _STEP = 64 * 2**20
 _BLOCK = 4 * 2**20
+_LEAST = 2**20
 _NOT_SUPPORTED = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 
 
@@ -34,10 +35,10 @@ def try_allocation(folder: Path, size: int, within_s: float) -> Trial:
     deadline = time.monotonic() + within_s
     descriptor = _nameless(folder)
     got = 0
-    reserves = True
+    reserves, largest = True, _STEP
     try:
         while got < size and time.monotonic() < deadline:
-            step = min(_STEP if reserves else _BLOCK, size - got)
+            step = min(largest, size - got)
             try:
                 if reserves:
                     _reserve(descriptor, got, step)
@@ -45,7 +46,10 @@ def try_allocation(folder: Path, size: int, within_s: float) -> Trial:
                     step = _write(descriptor, got, step)
             except OSError as error:
                 if reserves and error.errno in _NOT_SUPPORTED:
-                    reserves = False
+                    reserves, largest = False, _BLOCK
+                    continue
+                if error.errno in (errno.ENOSPC, errno.EDQUOT) and step > _LEAST:
+                    largest = step // 4  # how much it is that can be had
                     continue
                 return Trial(size, got, error.errno)
             got += step
