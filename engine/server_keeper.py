@@ -15,6 +15,7 @@ from engine.gpu_holders import visible_gpus
 from engine.hand_servers import spec_from_json
 from engine.keeper.hold import hold, only_keeper
 from engine.keeper.journal import KEEPER_PATIENCE_S, Journal
+from engine.keeper.port_lease import holding_port
 from engine.keeper.secrets import take_spec
 from engine.process import identify
 from engine.readiness import api_key
@@ -57,11 +58,12 @@ class ServerKeeper:
 
     async def work(self) -> None:
         try:
-            while True:
-                await self._one_life()
-                if self._ending or not self._again:
-                    return
-                await self._renew()
+            with holding_port(self._spec.port):
+                while True:
+                    await self._one_life()
+                    if self._ending or not self._again:
+                        return
+                    await self._renew()
         finally:
             self._gpu.close()
 

@@ -12,8 +12,8 @@ from engine.gpu import GpuReader
 from engine.gpu_holders import visible_gpus
 from engine.hand_servers import server_log
 from engine.keeper.journal import Journal
+from engine.keeper.port_lease import leased_port
 from engine.keeper.secrets import redacted_spec
-from engine.ports import free_port
 from engine.readiness import api_key
 from engine.recorder import Recorder, gpu_used
 from engine.records import (
@@ -30,6 +30,7 @@ from tuning.foregone import smaller_that_starts
 from tuning.measuring import Measuring, why
 from tuning.records import Candidate, Cell, Plan, PlannedRun
 
+HOST = "127.0.0.1"
 READY_WITHIN_S = 3600.0
 
 
@@ -78,8 +79,12 @@ class Launching:
 
         Raises LaunchFailed (recorded), Interrupted and whatever else went wrong (the launch is recorded as abandoned).
         """
-        port = free_port("127.0.0.1", int(self._plan.server.get("port", 8000)))
-        spec = candidate_spec(self._plan, candidate, "127.0.0.1", port)
+        with leased_port(HOST) as port:
+            await self._launch(cell, candidate, candidate_spec(self._plan, candidate, HOST, port), attempt, runs)
+
+    async def _launch(
+        self, cell: Cell, candidate: Candidate, spec: ServerSpec, attempt: int, runs: Sequence[PlannedRun]
+    ) -> None:
         server_id = await self._insert_server(spec, candidate, cell)
         launch_id = await self._journal.insert(
             LaunchRecord(
