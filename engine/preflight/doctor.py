@@ -20,7 +20,7 @@ from engine.preflight.ours import OursReading, ours_checks, read_ours
 from engine.preflight.places import NAMES, Place, PlaceReading, place_check, places, read_place
 from engine.preflight.ports import PortsReading, ports_check, read_ports
 from engine.preflight.terminal import TerminalReading, terminal_checks
-from engine.preflight.tools import read_tools, tools_checks
+from engine.preflight.tools import ToolsReading, read_tools, tools_checks
 from engine.text import clean, redact
 from store.clock import parse_utc
 from store.file_system import Mount, read_mounts
@@ -28,6 +28,7 @@ from store.location import is_container
 
 T = TypeVar("T")
 WITHIN_S = 4.5
+TOOLS_WITHIN_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,7 @@ class Readings:
     memory: MemoryReading | Unread
     limits: LimitsReading | Unread
     places: tuple[tuple[Place, PlaceReading | Unread], ...]
+    tools: ToolsReading | Unread
     ports: PortsReading | Unread
     ours: OursReading | Unread
     terminal: TerminalReading
@@ -67,12 +69,15 @@ def read_machine(
     turns: dict[int, threading.Lock] = {}
     asked_places = [(place, Probe(_place_reader(place, mounts, turns))) for place in found]
     now = datetime.now(UTC)
+    found_vllm = asked_vllm.answer(deadline)
+    asked_tools = Probe(lambda: read_tools(_bin_dir(found_vllm), environ))
     return Readings(
-        asked_vllm.answer(deadline),
+        found_vllm,
         asked_gpus.answer(deadline),
         asked_memory.answer(deadline),
         asked_limits.answer(deadline),
         tuple((place, probe.answer(deadline)) for place, probe in asked_places),
+        asked_tools.answer(deadline + TOOLS_WITHIN_S),  # vLLM itself may have taken all of the time
         asked_ports.answer(deadline),
         asked_ours.answer(deadline),
         terminal,
@@ -82,11 +87,10 @@ def read_machine(
     )
 
 
-def judge(readings: Readings, environ: Mapping[str, str]) -> list[Check]:
+def judge(readings: Readings) -> list[Check]:
     """One check for each thing, in the order in which a start needs them. What could not be read is a warning."""
     vllm = readings.vllm if isinstance(readings.vllm, VllmReading) else None
     cpu = vllm is not None and for_cpu(vllm)
-    bin_dir = vllm.installation.bin_dir if vllm is not None and vllm.installation is not None else None
     gpus = len(readings.gpus.reading.gpus) if isinstance(readings.gpus, GpuMachine) else 0
     ours = readings.ours.names() if isinstance(readings.ours, OursReading) else {}
     newest = readings.ours.newest if isinstance(readings.ours, OursReading) else None
@@ -99,7 +103,7 @@ def judge(readings: Readings, environ: Mapping[str, str]) -> list[Check]:
         name = f"disk: {NAMES[place.use]}"
         checks += _checked(name, reading, lambda one: [place_check(one, readings.in_container)], str(place.path))
     checks += [
-        *tools_checks(read_tools(bin_dir, environ), cpu),
+        *_checked("tools", readings.tools, lambda reading: tools_checks(reading, cpu)),
         *_checked("limits", readings.limits, lambda reading: limits_checks(reading, gpus)),
         *_checked("ports", readings.ports, lambda reading: [ports_check(reading, ours)]),
         *terminal_checks(readings.terminal),
@@ -114,6 +118,11 @@ def _checked(name: str, reading: T | Unread, judged: Callable[[T], Iterable[Chec
         found = f"could not be read: {reading.why}{f' ({what})' if what else ''}"
         return [Check(name, "warning", found, "look at it by hand: it may hang a start just the same")]
     return judged(reading)
+
+
+def _bin_dir(vllm: VllmReading | Unread) -> str | None:
+    installation = vllm.installation if isinstance(vllm, VllmReading) else None
+    return None if installation is None else installation.bin_dir
 
 
 def _place_reader(
@@ -134,4 +143,4 @@ def examine(
     environ: Mapping[str, str] = os.environ,
 ) -> list[Check]:
     """Read the machine and say what is to be said. Takes up to about five seconds; starts nothing, keeps nothing."""
-    return judge(read_machine(data_dir, why, vllm, terminal, environ), environ)
+    return judge(read_machine(data_dir, why, vllm, terminal, environ))

@@ -40,6 +40,8 @@ def _terminal(reading: TerminalReading) -> Check:
     term = reading.environ.get("TERM", "")
     width, height = reading.size
     found = f"{term or 'TERM is not set'}, {width}x{height}, {_colours(reading.environ)}"
+    if "TMUX" in reading.environ:
+        found = f"{found}, in tmux"
     if not term or term in ("dumb", "unknown"):
         return Check("terminal", "problem", found, "export TERM=xterm-256color, or use --headless")
     if width < SMALLEST[0] or height < SMALLEST[1]:

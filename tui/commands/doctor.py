@@ -5,26 +5,28 @@ import os
 import shutil
 import sys
 import textwrap
+import time
 from collections.abc import Iterable
 from dataclasses import asdict
 
+from engine.preflight.bounded import Probe, Unread
 from engine.preflight.check import Check, State
 from engine.preflight.doctor import examine
 from engine.preflight.terminal import TerminalReading
-from store.errors import StoreError
 from store.location import data_dir
 from tui.output import say, say_json
 
+DATA_DIR_WITHIN_S = 2.0
 GLYPHS: dict[State, str] = {"ok": "✔", "warning": "▲", "problem": "✗"}
 
 
 def run(args: argparse.Namespace) -> int:
     place, why, refused = None, "", None
-    try:
-        chosen = data_dir(args.data_dir, os.environ)
+    chosen = Probe(lambda: data_dir(args.data_dir, os.environ)).answer(time.monotonic() + DATA_DIR_WITHIN_S)
+    if isinstance(chosen, Unread):
+        refused = Check("disk: data directory", "problem", chosen.why, "name another folder with --data-dir")
+    else:
         place, why = chosen.path, chosen.why
-    except StoreError as error:
-        refused = Check("disk: data directory", "problem", str(error))
     checks = examine(place, why, args.vllm, _terminal(), os.environ)
     if refused is not None:
         checks.append(refused)

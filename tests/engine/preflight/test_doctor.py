@@ -52,20 +52,20 @@ def test_what_hangs_does_not_keep_the_program(tmp_path: Path) -> None:
 
 def test_nothing_that_is_unread_breaks_the_rest() -> None:
     place = Place("data", Path("/dead/mount"), "--data-dir")
-    readings = Readings(HUNG, HUNG, HUNG, HUNG, ((place, HUNG),), HUNG, HUNG, PLAIN, NOW, NOW, False)
-    checks = judge(readings, {"PATH": "/none"})
+    readings = Readings(HUNG, HUNG, HUNG, HUNG, ((place, HUNG),), HUNG, HUNG, HUNG, PLAIN, NOW, NOW, False)
+    checks = judge(readings)
     unread = [check for check in checks if "did not answer" in check.found]
     assert {check.state for check in unread} == {"warning"}
     assert [check.name for check in unread] == [
-        "vLLM", "GPU", "memory", "disk: data directory", "limits", "ports", "servers",
+        "vLLM", "GPU", "memory", "disk: data directory", "tools", "limits", "ports", "servers",
     ]  # fmt: skip
     assert "/dead/mount" in unread[3].found
 
 
 def test_secrets_and_escapes_of_the_machine_are_not_shown() -> None:
     ours = OursReading((OurServer(1, "x\x1b[2J hf_abcdefghijklmnopqrstuvwxyz0123", None, True, (7,), False),))
-    readings = Readings(HUNG, HUNG, HUNG, HUNG, (), HUNG, ours, PLAIN, NOW, NOW, False)
-    text = " ".join(check.found + check.advice for check in judge(readings, {}))
+    readings = Readings(HUNG, HUNG, HUNG, HUNG, (), HUNG, HUNG, ours, PLAIN, NOW, NOW, False)
+    text = " ".join(check.found + check.advice for check in judge(readings))
     assert "hf_" not in text
     assert "\x1b" not in text
 
