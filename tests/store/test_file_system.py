@@ -12,7 +12,7 @@ POD = r"""
 1022 1012 0:157 / /mnt/my\040disk rw - nfs4 host:/export rw,vers=4.2
 1023 1012 0:158 / /over rw - nfs host:/a rw
 1024 1023 0:159 / /over rw - xfs /dev/sdb rw
-1025 1012 0:160 / /work rw - zfs tank rw
+1025 1012 0:160 / /srv rw - zfs tank rw
 this is not a mount
 """.strip()
 
@@ -37,7 +37,7 @@ def test_mountinfo_is_read_with_optional_fields_and_escapes(mounts: tuple[Mount,
         ("/workspace/fast/llmtune.db", "wal"),
         ("/mnt/my disk/llmtune.db", "truncate"),
         ("/over/llmtune.db", "wal"),  # the later mount hides the earlier
-        ("/work/llmtune.db", "wal"),
+        ("/srv/llmtune.db", "wal"),
     ],
 )
 def test_the_longest_mount_point_above_decides(path: str, mode: str, mounts: tuple[Mount, ...]) -> None:
