@@ -13,6 +13,7 @@ import pytest
 
 from engine.bench.client import Bench
 from engine.installation import find_vllm
+from engine.keeper import port_lease
 from engine.keeper.hold import only_keeper
 from engine.process import MARKER_VARIABLE, identify, marked
 from engine.recorder import Recorder
@@ -25,7 +26,7 @@ from store.records import LaunchRecord, RunRecord, SessionRecord
 from store.writer import Writer
 from tests.engine.server_stand_in import own_port
 from tests.faults.stand_in_vllm import make_installation, make_model
-from tuning import launching, sessions
+from tuning import sessions
 from tuning.keeper import SessionKeeper
 from tuning.leftovers import close_session
 from tuning.on_finish import run_on_finish
@@ -97,7 +98,7 @@ def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, value in environ.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("LLMTUNE_RUNTIME_DIR", str(tmp_path / "run"))
-    monkeypatch.setattr(launching, "free_port", lambda host, start: own_port())
+    monkeypatch.setattr(port_lease, "free_port", lambda host, start: own_port())
     text = PLAN.format(model=make_model(tmp_path / "model"))
     installation = find_vllm(str(tmp_path / "vllm" / "bin" / "vllm"), os.environ)
     assert create_session(tmp_path / "data", read_plan(text), text, installation) == 1
