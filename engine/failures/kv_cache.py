@@ -1,5 +1,6 @@
 """GPU memory that does not suffice before anything is allocated: the budget, and the KV cache within it."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,6 +9,9 @@ from engine.failures.smaller import raised_utilization
 
 _BLOCK = 16  # tokens: lengths are rounded down to whole blocks of the KV cache
 _TRIED_HIGH = 0.95
+
+
+_FIXED = "kv-cache-memory-bytes"  # where it is set, the utilization rules nothing
 
 
 def _raise_to(short_gib: float, around: Around) -> Mapping[str, Any]:
@@ -25,7 +29,11 @@ def _raise_to(short_gib: float, around: Around) -> Mapping[str, Any]:
 
 def _cache_too_small(numbers: Numbers, words: Mapping[str, str], around: Around) -> Mapping[str, Any]:
     needed, available = numbers["needed_gib"], numbers["available_gib"]
-    found: dict[str, Any] = {"short_gib": round(needed - available, 3), **_raise_to(needed - available, around)}
+    found: dict[str, Any] = {"short_gib": round(needed - available, 3)}
+    if _FIXED in around.flags:
+        raised, found["raised"] = f"--{_FIXED}", f"{math.ceil(needed * 2**30)}"
+    else:
+        raised, found = "--gpu-memory-utilization", {**found, **_raise_to(needed - available, around)}
     # Where vLLM found that some length fits it says which; without a word about it the line was cut, or none fits.
     if "longest_model_len" in numbers:
         found["length"] = f"{numbers['longest_model_len']}"
@@ -34,10 +42,9 @@ def _cache_too_small(numbers: Numbers, words: Mapping[str, str], around: Around)
         if length:
             found |= {"longest_model_len": length, "length": f"about {length}"}
     if "raised" in found and "length" in found:
-        found["do"] = f"Raise --gpu-memory-utilization to {found['raised']}, or lower --max-model-len to "
-        found["do"] += f"{found['length']}."
+        found["do"] = f"Raise {raised} to {found['raised']}, or lower --max-model-len to {found['length']}."
     elif "raised" in found:
-        found["do"] = f"Raise --gpu-memory-utilization to {found['raised']}: no length fits as it is."
+        found["do"] = f"Raise {raised} to {found['raised']}: no length fits as it is."
     elif "length" in found:
         found["do"] = f"Lower --max-model-len to {found['length']}."
     else:
@@ -53,9 +60,12 @@ def _no_cache(numbers: Numbers, words: Mapping[str, str], around: Around) -> Map
         found |= _raise_to(1.0 - available, around)  # one GiB of cache is the least that serves anything
     if around.facts.weights_gib is not None:
         found["weights_gib"] = around.facts.weights_gib
+    if _FIXED in around.flags:
+        return {**found, "do": f"Raise --{_FIXED} to {2**30} (1 GiB) or more, or leave it out."}
     if available is None and around.utilization is not None:
         found |= _raise_to(1.0, around)
-    return found
+    how = f"Raise --gpu-memory-utilization to {found['raised']}, or use" if "raised" in found else "Use"
+    return {**found, "do": f"{how} a smaller or quantized model."}
 
 
 def _highest_utilization(numbers: Numbers, words: Mapping[str, str], around: Around) -> Mapping[str, Any]:
@@ -89,8 +99,8 @@ RULES = (
         "no_kv_memory",
         r"No available memory for the cache blocks|Cannot auto-fit max_model_len: not enough GPU memory",
         "Weights and working memory leave nothing for the KV cache[[ ({available_gib} GiB)]].",
-        "[[Raise --gpu-memory-utilization to {raised}, or use]][[{otherwise}]] a smaller or quantized model.",
-        derive=lambda numbers, words, around: _or_use(_no_cache(numbers, words, around)),
+        "{do}",
+        derive=_no_cache,
     ),
     # No device name up to 0.13.0; a second wording after excluding another process's weights from 0.32 on.
     rule(
@@ -115,9 +125,8 @@ RULES = (
         rf"on kv cache allocation is less than requested memory for kv "
         rf"\((?P<available_gib>-{NUM})/(?P<budget_gib>{NUM})",
         "Weights and working memory leave nothing of {budget_gib} GiB for the KV cache ({available_gib} GiB).",
-        "[[Raise --gpu-memory-utilization to {raised} (it rules the memory of the CPU build too), or use]]"
-        "[[{otherwise}]] a smaller or quantized model.",
-        derive=lambda numbers, words, around: _or_use(_no_cache(numbers, words, around)),
+        "{do} On the CPU build too it is the utilization that rules the memory.",
+        derive=_no_cache,
     ),
     rule(
         "free_memory_short",
@@ -135,7 +144,3 @@ RULES = (
         "Start the server again when nothing else on the GPU starts or stops.",
     ),
 )
-
-
-def _or_use(found: Mapping[str, Any]) -> Mapping[str, Any]:
-    return found if "raised" in found else {**found, "otherwise": "Use"}

@@ -88,6 +88,13 @@ TEXTS: dict[str, Text] = {
         {"short_gib": 6.87},
         before=V0_25 + started("'gpu_memory_utilization': 0.5"),
     ),
+    "kv-of-a-fixed-size": Text(
+        "kv_cache_too_small",
+        (too_small("model's", 8192, "1.5", "1.0", ". Based on the available memory, the estimated maximum model length "
+                   "is 5456. Try increasing"),),
+        "Raise --kv-cache-memory-bytes to 1610612736, or lower --max-model-len to 5456",
+        before=started("'kv_cache_memory_bytes': 1073741824, 'gpu_memory_utilization': 0.5"),
+    ),
     "no-kv": Text(
         "no_kv_memory",
         ("ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when "

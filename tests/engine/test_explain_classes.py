@@ -6,11 +6,33 @@ from engine.explain import explain
 from engine.failures.table import CLASSES
 from tests.engine.failure_texts import CACHE, LOADED, OOM, READY, TEXTS, V0_19, V0_25, Text, info
 from tests.engine.log_forms import FORMS, Form, v0_25_1
-from tests.engine.observed import H200
+from tests.engine.observed import CPU, H200
 
 WITH_EXCEPTION = {name: text for name, text in TEXTS.items() if text.error}
 # One wording of each theme, told in every form; the others in the one that their place in the table gives them.
 IN_EVERY_FORM = ("kv-old", "free-device", "oom-sampler", "batched-seqs", "gated", "rank", "quota", "unknown")
+
+
+# Logs of a real vLLM 0.32.0: class, what the cause names, what the remedy says.
+REAL = {
+    "fail-truncated": ("checkpoint_invalid", "incomplete metadata", "Fetch that file again"),
+    "fail-no-weights": ("checkpoint_invalid", "holds no weights", "--load-format"),
+    "fail-kv-bytes": ("no_kv_memory", "nothing for the KV cache", "--kv-cache-memory-bytes to 1073741824"),
+    "fail-awq": ("quantization_unsupported", "awq", "--quantization out"),
+    "fail-no-model": ("checkpoint_invalid", "/models/none", "Check the path"),
+    "fail-no-adapter": ("lora_refused", "/nowhere", "--lora-modules"),
+    "fail-rank-flag": ("lora_rank", "--max-lora-rank 24", "--max-lora-rank to 32"),
+    "fail-dtype": ("dtype_unsupported", "bf16", "--dtype to auto"),
+}
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_failures_of_a_real_cpu_server(name: str) -> None:
+    failure_class, cause, remedy = REAL[name]
+    found = explain((CPU / f"logs/{name}.log").read_text())
+    assert (found.outcome, found.failure_class) == ("failed", failure_class)
+    assert cause in (found.cause or "")
+    assert remedy in (found.remedy or "")
 
 
 def check(text: Text, log: str) -> None:
