@@ -1,5 +1,8 @@
 """Every class of failure over the texts and forms of vLLM 0.10 to 0.33: class, numbers, cause and remedy."""
 
+import json
+import random
+
 import pytest
 
 from engine.explain import explain
@@ -98,6 +101,24 @@ def test_health_that_recovered_is_not_broken() -> None:
     assert explain(V0_25 + LOADED + CACHE + READY + bad * 5 + good).outcome == "ready"
     assert explain(V0_25 + LOADED + CACHE + READY + good + bad * 2).outcome == "ready"
     assert explain(V0_25 + LOADED + CACHE + READY + good + bad * 3).failure_class == "health_broken"
+
+
+def test_damaged_logs_have_an_explanation_that_can_be_kept() -> None:
+    chance = random.Random(1)
+    logs = [form(text.error) for text in WITH_EXCEPTION.values() for form in FORMS]
+    bits = ("", "\x1b[", "{", "}", "[[", "]]", "9" * 30, "\r", "\n", "'", "(", ")", "GiB", "-", ".", "\0", "\u202e")
+    for _ in range(300):
+        log = chance.choice(logs)
+        for _ in range(chance.randrange(1, 6)):
+            at = chance.randrange(len(log) + 1)
+            log = log[:at] + chance.choice(bits) + log[at + chance.randrange(4) :]
+        found = explain(log, chance.choice([None, 0, 1, -9, -11]))
+        json.dumps(found.to_json(), allow_nan=False)
+        if found.outcome == "failed":
+            assert found.failure_class in CLASSES
+            assert found.cause
+            assert found.remedy
+            assert (found.cause + found.remedy).isprintable()
 
 
 def test_a_signal_is_named() -> None:
