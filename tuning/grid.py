@@ -47,8 +47,8 @@ def refused(flags: Mapping[str, Any]) -> str | None:
 
 
 def candidate_label(settings: Mapping[str, Any], dimensions: Sequence[str] = ()) -> str:
-    """`2048 · 0.90 · 64` where the settings are exactly the table's dimensions, else `seqs 64 · util 0.90`."""
-    if dimensions and set(settings) == set(dimensions):
+    """`2048 · 0.90 · 64` where the settings are exactly the table's several dimensions, else `seqs 64 · util 0.90`."""
+    if len(dimensions) > 1 and set(settings) == set(dimensions):
         return " · ".join(shown_setting(name, settings[name]) for name in dimensions)
     return " · ".join(f"{_SHORT.get(name, name)} {shown_setting(name, value)}" for name, value in settings.items())
 

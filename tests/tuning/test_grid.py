@@ -57,4 +57,6 @@ def test_explicit_candidates_are_taken_as_they_are() -> None:
 def test_labels_are_short_and_say_what_they_mean() -> None:
     assert candidate_label({"gpu-memory-utilization": 0.125, "enforce-eager": True}) == "util 0.125 · enforce-eager on"
     assert candidate_label({"max-num-seqs": 8}, ("max-num-seqs", "dtype")) == "seqs 8"
-    assert candidate_label({"enable-chunked-prefill": False}, ("enable-chunked-prefill",)) == "off"
+    assert (
+        candidate_label({"enable-chunked-prefill": False}, ("enable-chunked-prefill",)) == "enable-chunked-prefill off"
+    )

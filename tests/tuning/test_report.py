@@ -30,7 +30,7 @@ def rows(text: str, label: str) -> list[list[str]]:
 def test_each_candidate_has_a_row_with_its_interval_against_the_default() -> None:
     text = report()
     (baseline,) = rows(text, "default")
-    (second,) = rows(text, "256")
+    (second,) = rows(text, "seqs 256")
     assert baseline[1] == "2"
     assert baseline[2] == "100.5 [94.34, 107.1]"
     assert baseline[3] == "baseline"
@@ -50,7 +50,7 @@ def test_it_says_what_the_numbers_can_bear() -> None:
 def test_what_failed_is_listed() -> None:
     record = session(plan(), raw={"out": {"2": "did not start: out of memory"}})
     text = markdown(session_result(record, [], [], at(0)), record)
-    assert "- 256: did not start: out of memory" in text
+    assert "- seqs 256: did not start: out of memory" in text
 
 
 def test_every_metric_that_was_read_is_shown() -> None:
@@ -96,7 +96,7 @@ def test_json_holds_everything() -> None:
     assert document["runs"][0]["raw"]["result"] == {"duration": None, "latencies": [1.0]}
     assert len(document["launches"]) == 6
     assert document["result"]["results"][1]["effects"]["total_tok_per_s"]["blocks"] == 2
-    assert document["commands"]["64"].startswith("vllm serve org/model")
+    assert document["commands"]["seqs 64"].startswith("vllm serve org/model")
     assert "NaN" not in text
 
 
@@ -109,7 +109,7 @@ def test_csv_has_a_row_for_each_run_and_a_column_for_each_metric() -> None:
     table = list(csv.DictReader(io.StringIO(to_csv(record, runs))))
     assert len(table) == 7
     assert set(RUN_METRICS) < set(table[0])
-    assert (table[1]["label"], table[1]["settings"]) == ("64", '{"max-num-seqs": 64}')
+    assert (table[1]["label"], table[1]["settings"]) == ("seqs 64", '{"max-num-seqs": 64}')
     assert float(table[1]["total_tok_per_s"]) == 110.0
     assert table[1]["error_rate"] == ""
     assert (table[6]["state"], table[6]["kind"], table[6]["reason"]) == ("rejected", "warmup", "'=HYPERLINK(1)")
