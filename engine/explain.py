@@ -15,7 +15,7 @@ from engine.log_facts import LogReader
 from engine.log_lines import LogLine, message_lines
 from engine.log_settings import asked_flags, gpu_total_gib
 from engine.records import LogFacts, Outcome
-from engine.root_cause import root_exception
+from engine.root_cause import Root, root_exception
 from engine.text import clean, redact
 
 FACT_NAMES = (
@@ -170,14 +170,17 @@ class _Log:
         joined = "\n".join(texts)
         starts = _line_starts(texts)
         matches = [(rule, found) for rule in RULES if (found := rule.pattern.search(joined))]
+        root = root_exception(texts)
         if matches:
             rule, found = _most_telling(matches, starts)
             first, last = bisect_right(starts, found.start()) - 1, bisect_right(starts, found.end() - 1) - 1
+            if rule.ending and root is not None and root.line < first and not root.lost_partner:
+                return self._by_exception(root, indices)
             return self._by_rule(rule, found, indices[first : last + 1], serving=start > 0)
-        if (root := root_exception(texts)) is not None:
-            cause, line = root
-            return self._failed("unknown", cause, _READ_LOG, {}, [indices[line]])
-        return None
+        return self._by_exception(root, indices) if root is not None else None
+
+    def _by_exception(self, root: Root, indices: Sequence[int]) -> Explanation:
+        return self._failed("unknown", root.cause, _READ_LOG, {}, [indices[at] for at in (*root.frame, root.line)])
 
     def _by_rule(self, rule: Rule, found: re.Match[str], lines: Sequence[int], serving: bool) -> Explanation:
         values: dict[str, Any] = {name: redact(value.strip()) for name, value in found.groupdict().items() if value}
@@ -265,7 +268,7 @@ class _Log:
 
 def _most_telling(matches: list[tuple[Rule, re.Match[str]]], starts: Sequence[int]) -> tuple[Rule, re.Match[str]]:
     """The match with the earliest line, unless a later one says the same thing of GPU memory more exactly."""
-    best = min(matches, key=lambda match: bisect_right(starts, match[1].start()))
+    best = min(matches, key=lambda match: (match[0].failure_class == "unknown", bisect_right(starts, match[1].start())))
     if best[0].failure_class == OUT_OF_GPU_MEMORY:
         return next((match for match in matches if match[0].closer), best)
     return best

@@ -37,6 +37,7 @@ RULES = (
         r"|died with exit code -9|exit ?code:? -9\b",
         "A process of the server was killed (signal 9), most likely because the machine's memory ran out.",
         MORE_MEMORY,
+        ending=True,
     ),
     rule(
         "host_oom",

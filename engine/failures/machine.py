@@ -127,7 +127,8 @@ RULES = (
     rule(
         "missing_library",
         r"ModuleNotFoundError: No module named '(?P<module>[\w.]{1,80})'"
-        r"|Please install (?P<package>[\w.\[\]-]{1,60}(?:[<>=~!]{1,2}[\w.]{1,20})?)(?: to use| via| for)",
+        r"|(?:Import|Runtime|Value)Error: [^\n]{0,200}?Please install "
+        r"(?P<package>[\w.\[\]-]{1,60}(?:[<>=~!]{1,2}[\w.]{1,20})?)(?: to use| via| for)",
         "A package is missing in the server's Python:[[ {module}]][[ {package}]].",
         "pip install[[ {module}]][[ '{package}']] with the server's Python.",
     ),
@@ -172,6 +173,14 @@ RULES = (
         r"|no CUDA-capable device is detected",
         "This vLLM sees no GPU: the driver is missing, or the container was started without GPUs.",
         "Run nvidia-smi; start the container with --gpus all, and check CUDA_VISIBLE_DEVICES.",
+    ),
+    # Not the server's own port: the one at which its workers find each other.
+    rule(
+        "port_in_use",
+        r"server socket has failed to (?:bind|listen)[^\n]{0,120}?(?:port: |\]:)(?P<port>\d{1,5})\b"
+        r"[^\n]{0,120}?[Aa]ddress already in use",
+        "Port {port}, at which the server's own processes meet, is taken.",
+        "Start it again: vLLM draws another; or set VLLM_PORT in [server.env] to a free one.",
     ),
     rule(
         "port_in_use",

@@ -69,8 +69,9 @@ Derive = Callable[[Numbers, Mapping[str, str], Around], Mapping[str, Any]]
 class Rule:
     """One wording. `derive` gets numbers, words and what is around; what it returns may be spoken of too, its numbers
     are numbers of the explanation, and its "class" replaces `failure_class`. Of several rules that match, the one with
-    the earliest line counts (what follows a cause are its consequences), on one line the first in the table; `closer`
-    marks a wording raised from an earlier, vaguer one of GPU memory, and is preferred to that."""
+    the earliest line counts (what follows a cause are its consequences), on one line the first in the table; those of
+    class "unknown" come last. `closer` marks a wording raised from an earlier, vaguer one of GPU memory, and is
+    preferred to that; `ending` one that tells how a process ended, which an exception before it explains better."""
 
     failure_class: str
     pattern: re.Pattern[str]
@@ -78,12 +79,20 @@ class Rule:
     remedy: str
     derive: Derive | None = None
     closer: bool = False
+    ending: bool = False
 
 
 def rule(
-    failure_class: str, pattern: str, cause: str, remedy: str, derive: Derive | None = None, closer: bool = False
+    failure_class: str,
+    pattern: str,
+    cause: str,
+    remedy: str,
+    derive: Derive | None = None,
+    *,
+    closer: bool = False,
+    ending: bool = False,
 ) -> Rule:
-    return Rule(failure_class, re.compile(pattern), cause, remedy, derive, closer)
+    return Rule(failure_class, re.compile(pattern), cause, remedy, derive, closer, ending)
 
 
 def floor_2(value: float) -> float:

@@ -151,7 +151,10 @@ def test_an_unknown_error_is_said_in_its_own_words_not_in_a_wrapper_s() -> None:
     found = explain(text)
     assert found.failure_class == "unknown"
     assert found.cause == "vllm.exceptions.OddError: the moon is [/full]"
-    assert found.lines == (HEAD.format(level="ERROR") + "vllm.exceptions.OddError: the moon is [/full]",)
+    assert found.lines == (
+        HEAD.format(level="ERROR") + '  File "x.py", line 1, in y',
+        HEAD.format(level="ERROR") + "vllm.exceptions.OddError: the moon is [/full]",
+    )
 
 
 def test_of_a_chain_the_exception_meant_for_the_reader_is_taken() -> None:

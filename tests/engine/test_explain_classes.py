@@ -121,6 +121,34 @@ def test_damaged_logs_have_an_explanation_that_can_be_kept() -> None:
             assert (found.cause + found.remedy).isprintable()
 
 
+@pytest.mark.parametrize(
+    ("before", "failure_class"),
+    [
+        ("ValueError: the moon is full", "unknown"),
+        ("torch.distributed.DistBackendError: NCCL error, remote process exited", "host_oom"),
+        ("ConnectionResetError: [Errno 104] Connection reset by peer", "host_oom"),
+    ],
+)
+def test_a_killed_process_is_the_cause_unless_something_went_wrong_before(before: str, failure_class: str) -> None:
+    killed = "Worker proc VllmWorker-1 died unexpectedly (exit code: -9), shutting down executor."
+    assert explain(v0_25_1((before,)) + v0_25_1((killed,))).failure_class == failure_class
+
+
+def test_what_has_no_class_gives_way_to_what_has_one() -> None:
+    benign = v0_25_1(("PermissionError: [Errno 13] Permission denied: '/root/.config/vllm'",))
+    found = explain(benign + v0_25_1((OOM,)))
+    assert found.failure_class == "oom_load"
+
+
+def test_the_port_at_which_workers_meet_is_not_the_servers_own() -> None:
+    found = explain(
+        "[W918 10:00:00 socket.cpp:767] [c10d] The server socket has failed to bind to [::]:29500 (errno: 98 - Address "
+        "already in use).\n"
+    )
+    assert (found.failure_class, found.numbers) == ("port_in_use", {"port": 29500})
+    assert "VLLM_PORT" in (found.remedy or "")
+
+
 def test_a_signal_is_named() -> None:
     assert "signal 11" in (explain(LOADED, -11).cause or "")
     assert "--shm-size" in (explain(LOADED, -7).remedy or "")
