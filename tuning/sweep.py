@@ -15,7 +15,7 @@ from tuning.records import Candidate, Cell, Plan, PlannedRun
 from tuning.schedule import block_cells, launch_runs
 
 BASELINE = 0
-# Where the reason lies in the configuration alone, a second start would fail in the same way.
+# Where the reason lies in the configuration or what is installed, a second start would fail in the same way.
 CERTAIN_FAILURES = frozenset(
     {
         "kv_cache_too_small",
@@ -28,6 +28,11 @@ CERTAIN_FAILURES = frozenset(
         "checkpoint_invalid",
         "lora_rank",
         "lora_refused",
+        "kernel_missing",
+        "missing_tool",
+        "missing_library",
+        "driver_too_old",
+        "version_mismatch",
     }
 )
 # Here it lies in something that struck the server from outside: another program that took the port, a signal.

@@ -36,6 +36,7 @@ def foregone(failure_class: str, failed: dict[str, Any], settings: dict[str, Any
         ("lora_rank", {"max-lora-rank": 8}, [{"max-lora-rank": 1, SEQS: 7}], [{"max-lora-rank": 16}]),
         ("unknown_flag", {"x": 1}, [{"x": 1, SEQS: 7}, {"x": 1.0}], [{"x": 2}, {"x": True}, {SEQS: 7}]),
         ("quantization_unsupported", {"quantization": "awq"}, [{"quantization": "awq", UTIL: 0.5}], [{UTIL: 0.5}]),
+        ("missing_tool", {"attention-backend": "x"}, [{"attention-backend": "x", SEQS: 7}], [{SEQS: 7}]),
         ("port_in_use", {UTIL: 0.9}, [], [{UTIL: 0.9, SEQS: 7}]),
         ("memory_race", {UTIL: 0.9}, [], [{UTIL: 0.95}]),
         ("host_oom", {UTIL: 0.9}, [], [{UTIL: 0.95}]),
