@@ -43,6 +43,7 @@ SHORT_FLAGS = {
 }
 WIDE_METRICS = ("mean_ttft_ms", "mean_itl_ms", "p99_itl_ms", "kv_peak_perc", "preemptions")
 LOWER_IS_BETTER = frozenset({"error_rate", "preemptions", "requests_failed", "energy_j_per_token", "duration_s"})
+NOT_READY = "before it was ready: "  # what a failed launch says before its cause; "did not start" says it here
 LIVE_STATES = frozenset({"waiting", "running", "paused"})
 
 
@@ -228,7 +229,10 @@ def launch_name(view: TuneView, candidate: int) -> str:
 def failure_lines(view: TuneView) -> list[str]:
     """One line a candidate that did not start, with the reason as far as it is known and what would start instead, or
     that was not tried; one line for rejected runs."""
-    lines = [f"{launch_name(view, candidate)} did not start: {clean(why, 160)}" for candidate, why in view.failures]
+    lines = [
+        f"{launch_name(view, candidate)} did not start: {clean(why.rpartition(NOT_READY)[2], 240)}"
+        for candidate, why in view.failures
+    ]
     lines += [
         f"{launch_name(view, candidate)} may start as {clean(settings_text(settings), 120)} (a on its row adds that)"
         for candidate, settings in view.offers

@@ -219,6 +219,12 @@ def test_what_would_start_and_what_was_not_tried_are_lines(running: TuneView) ->
     assert cells(offered)[1][-1] == "– not tried"
 
 
+def test_a_failure_has_room_for_its_remedy(running: TuneView) -> None:
+    why = "the server ended with status 1 before it was ready: It is too small. Lower --max-model-len to 464."
+    line = tune_view.failure_lines(replace(running, failures=((1, why),)))[0]
+    assert line.endswith("did not start: It is too small. Lower --max-model-len to 464.")
+
+
 def test_failures_and_cost_are_lines(running: TuneView) -> None:
     failed, rejected = tune_view.failure_lines(running)
     assert failed.startswith("[16384, 0.98] did not start: out of memory")
