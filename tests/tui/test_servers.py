@@ -300,6 +300,19 @@ def test_a_log_is_read_in_bounded_pieces(tmp_path: Path) -> None:
     assert tail.read().lines == ("anew",)
 
 
+def test_our_own_looks_at_the_gauges_are_left_out_and_failed_ones_are_not(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text(
+        '(APIServer pid=7) INFO:     127.0.0.1:53168 - "GET /metrics HTTP/1.1" 200 OK\n'
+        'INFO:     127.0.0.1:53168 - "GET /metrics HTTP/1.1" 500 Internal Server Error\n'
+        'INFO:     127.0.0.1:53172 - "POST /v1/completions HTTP/1.1" 200 OK\n'
+    )
+    shown = LogTail(str(path)).read()
+    assert len(shown.lines) == shown.end == 2
+    assert "500" in shown.lines[0]
+    assert "/v1/completions" in shown.lines[1]
+
+
 async def test_the_log_follows_until_one_scrolls_up(app: LlmtuneApp, filled: Path) -> None:
     log = filled / "smollm2.log"
     log.write_text("".join(f"first {number}\n" for number in range(60)))

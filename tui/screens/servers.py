@@ -75,6 +75,7 @@ class ServersScreen(LlmtuneScreen):
         Number("KV cache", "as KV tokens; vLLM fits it into what gpu-memory-utilization leaves"),
         Number("graphs", "seconds to capture CUDA graphs; – where there are none"),
         Number("ready", "time from the start until one real completion was answered"),
+        Number("log", "the end of the server's log, without the lines of our own looks at /metrics"),
     )
 
     def __init__(self) -> None:

@@ -1,5 +1,6 @@
 """The tail of a log: read on the poller's thread in bounded pieces, shown in batches."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,8 @@ TAIL_BYTES = 64 * 1024  # of a log that is opened
 READ_BYTES = 256 * 1024  # at most in one reading; what is older is left out
 KEPT_LINES = 1000
 LINE_CELLS = 2000
+# We ask for the gauges once a second, and the access log would say little else than that we did.
+_OUR_LOOKS = re.compile(rb'"GET /metrics HTTP/[\d.]+" 200')
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,7 @@ class LogTail:
         self._rest = pieces.pop()[-READ_BYTES:]
         if cut and pieces:
             del pieces[0]
-        fresh = [_line(piece) for piece in pieces]
+        fresh = [_line(piece) for piece in pieces if not _OUR_LOOKS.search(piece)]
         self._end += len(fresh)
         self._lines = [*self._lines, *fresh][-KEPT_LINES:]
 
