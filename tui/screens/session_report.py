@@ -55,7 +55,8 @@ def _flat(found: dict[str, Any], before: str = "") -> list[tuple[str, str]]:
         elif value == []:
             pairs.append((name, "none"))
         else:
-            pairs.append((name, "–" if value is None else clean(value_text(value), 200)))
+            shown = round(value, 1) if isinstance(value, float) else value
+            pairs.append((name, "–" if shown is None else clean(value_text(shown), 200)))
     return pairs
 
 
