@@ -16,11 +16,7 @@ from engine.keeper.port_lease import leased_port
 from engine.keeper.secrets import redacted_spec
 from engine.readiness import api_key
 from engine.recorder import Recorder, gpu_used
-from engine.records import (
-    Installation,
-    LaunchFailed,
-    ServerSpec,
-)
+from engine.records import Installation, LaunchFailed, ServerSpec
 from engine.supervise import Supervised
 from engine.text import redact_env
 from store.clock import utc_now
@@ -35,10 +31,8 @@ READY_WITHIN_S = 3600.0
 
 
 def candidate_spec(plan: Plan, candidate: Candidate, host: str, port: int) -> ServerSpec:
-    """The baseline's flags with the candidate's put over them."""
+    """The baseline's flags with the candidate's put over them. Neither holds host or port: a plan may not name them."""
     flags = {**plan.server, **candidate.settings}
-    flags.pop("host", None)
-    flags.pop("port", None)
     return ServerSpec(
         model=plan.model, host=host, port=port, flags=flags, served_name=plan.served_name, env=dict(plan.server_env)
     )
