@@ -19,7 +19,7 @@ from tuning.records import Candidate, Cell, Plan
 
 async def test_the_row_of_a_failed_launch_holds_an_offer(tmp_path: Path) -> None:
     installation = stand_in(tmp_path)
-    plan = Plan("p", str(tmp_path / "model"), (), server_env={"MODE": "gentle-dies"}, server={"port": 8700})
+    plan = Plan("p", str(tmp_path / "model"), (), server_env={"MODE": "gentle-dies"})
 
     async def gate() -> None: ...
 
