@@ -6,6 +6,7 @@ above the last finite one there is nothing to interpolate between, and we say so
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.records import Histogram
@@ -24,20 +25,35 @@ class Percentile:
     upper: float | None = None
 
 
-def window(before: Histogram | None, after: Histogram | None) -> Histogram | None:
+def between(before: Histogram | None, after: Histogram | None) -> Histogram | None:
     """What came in between two scrapes; all of `after` without a `before`.
 
-    None where it cannot be said: no `after`, other buckets, or counts that went down (the server started anew).
+    Bounds at which nothing changes may have been left out of either (engine.sample_record): the count at such a bound
+    is that of the bound before it. None where it cannot be said: no `after`, or counts that went down (the server
+    started anew).
     """
     if after is None or before is None:
         return after
-    if [le for le, _ in before.buckets] != [le for le, _ in after.buckets]:
-        return None
-    buckets = tuple((le, new - old) for (le, new), (_, old) in zip(after.buckets, before.buckets, strict=True))
+    bounds = sorted({bound for bound, _ in before.buckets} | {bound for bound, _ in after.buckets})
+    buckets = tuple(
+        (bound, new - old) for bound, new, old in zip(bounds, _at(bounds, after), _at(bounds, before), strict=True)
+    )
     count = after.count - before.count
     if count < 0 or any(number < 0 for _, number in buckets):
         return None
     return Histogram(buckets, after.sum - before.sum, count)
+
+
+def _at(bounds: Sequence[float], histogram: Histogram) -> list[float]:
+    """The cumulative counts at each of the ascending `bounds`."""
+    counts: list[float] = []
+    kept, cumulative = iter(histogram.buckets), 0.0
+    upcoming = next(kept, None)
+    for bound in bounds:
+        while upcoming is not None and upcoming[0] <= bound:
+            cumulative, upcoming = upcoming[1], next(kept, None)
+        counts.append(cumulative)
+    return counts
 
 
 def mean(histogram: Histogram | None) -> float | None:

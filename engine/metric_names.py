@@ -15,8 +15,26 @@ GENERATION_TOKENS = ("vllm:generation_tokens_total",)
 PREFIX_QUERIES = ("vllm:prefix_cache_queries_total", "vllm:gpu_prefix_cache_queries_total")
 PREFIX_HITS = ("vllm:prefix_cache_hits_total", "vllm:gpu_prefix_cache_hits_total")
 REQUESTS_FINISHED = ("vllm:request_success_total",)  # counts aborts and errors too; label finished_reason
+PROMPT_BY_SOURCE = ("vllm:prompt_tokens_by_source_total",)  # 0.17.1 on; label source
+REJECTIONS = ("vllm:admission_rejections_total",)  # 0.32 on; label reason, no engine
+SPEC_ACCEPTED_BY_POSITION = ("vllm:spec_decode_num_accepted_tokens_per_pos_total",)  # label position, from 0
+SLEEP_STATE = "vllm:engine_sleep_state"  # a gauge for each state, 1 for that which holds
+LORA = "vllm:lora_requests_info"  # labels are the values; the gauge is the unix time at which they held
 CACHE_CONFIG = "vllm:cache_config_info"  # a gauge of 1 whose labels are the values
 PROCESS_START = "process_start_time_seconds"  # single-process Python front end only
+
+# Totals that stand on a panel of their own where a server has them.
+COUNTERS: dict[str, tuple[str, ...]] = {
+    "prompt_tokens_cached": ("vllm:prompt_tokens_cached_total",),  # 0.17.1 on
+    "external_prefix_queries": ("vllm:external_prefix_cache_queries_total",),
+    "external_prefix_hits": ("vllm:external_prefix_cache_hits_total",),
+    "mm_queries": ("vllm:mm_cache_queries_total",),
+    "mm_hits": ("vllm:mm_cache_hits_total",),
+    "spec_drafts": ("vllm:spec_decode_num_drafts_total",),
+    "spec_draft_tokens": ("vllm:spec_decode_num_draft_tokens_total",),
+    "spec_accepted_tokens": ("vllm:spec_decode_num_accepted_tokens_total",),
+    "corrupted_requests": ("vllm:corrupted_requests_total",),
+}
 
 # Up to 0.10.0 the time between two tokens was called time per output token; from 0.11.2 on the latter is per request.
 HISTOGRAMS: dict[str, tuple[str, ...]] = {
@@ -27,7 +45,13 @@ HISTOGRAMS: dict[str, tuple[str, ...]] = {
     "queue": ("vllm:request_queue_time_seconds",),
     "prefill": ("vllm:request_prefill_time_seconds",),
     "decode": ("vllm:request_decode_time_seconds",),
+    "prompt_length": ("vllm:request_prompt_tokens",),  # tokens
+    "output_length": ("vllm:request_generation_tokens",),  # tokens
+    "step_tokens": ("vllm:iteration_tokens_total",),  # tokens of one step of an engine, prompt and generated
 }
+
+# Those in seconds, as a request lives through them.
+LATENCIES = ("ttft", "itl", "tpot", "queue", "prefill", "decode", "e2el")
 
 _GAUGES = (
     "num_requests_running num_requests_waiting num_requests_waiting_by_reason num_requests_swapped kv_cache_usage_perc "
@@ -43,7 +67,7 @@ _COUNTERS = (
     "estimated_flops_per_gpu estimated_read_bytes_per_gpu estimated_write_bytes_per_gpu"
 )
 _OTHER_HISTOGRAMS = (
-    "iteration_tokens_total request_prompt_tokens request_generation_tokens request_params_n request_params_max_tokens "
+    "request_params_n request_params_max_tokens "
     "request_max_num_generation_tokens request_inference_time_seconds request_prefill_kv_computed_tokens "
     "request_num_preemptions kv_block_lifetime_seconds kv_block_idle_before_evict_seconds kv_block_reuse_gap_seconds"
 )

@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
 from engine import metric_names as names
-from engine.records import EngineError, EngineSample, Histogram, ServerSample
+from engine.records import EngineError, EngineSample, Histogram, LoraUse, ServerSample
 from engine.text import clean
 
 _KEPT = ("vllm:", names.PROCESS_START)
@@ -33,6 +33,14 @@ def parse_metrics(text: str, at: str, clock: float) -> ServerSample:
     kv_by_engine = _by_label(_first(series, names.KV_USAGE), "engine", max)
     running = _by_label(_first(series, names.RUNNING), "engine")
     waiting = _by_label(_first(series, names.WAITING), "engine")
+    totals = {
+        wanted: _by_label(_first(series, wire), "engine")
+        for wanted, wire in (
+            ("preemptions", names.PREEMPTIONS),
+            ("prompt_tokens", names.PROMPT_TOKENS),
+            ("generation_tokens", names.GENERATION_TOKENS),
+        )
+    }
     return ServerSample(
         at=at,
         clock=clock,
@@ -53,12 +61,21 @@ def parse_metrics(text: str, at: str, clock: float) -> ServerSample:
         gpu_memory_utilization=_config(series, "gpu_memory_utilization", max),
         process_start=_total(series.get(names.PROCESS_START, [])),
         histograms={key: found for key, wire in names.HISTOGRAMS.items() if (found := _histogram(series, wire))},
+        counters={
+            key: total for key, wire in names.COUNTERS.items() if (total := _total(_first(series, wire))) is not None
+        },
+        prompt_by_source=_by_label(_first(series, names.PROMPT_BY_SOURCE), "source"),
+        rejections=_by_label(_first(series, names.REJECTIONS), "reason"),
+        spec_accepted_by_position=_by_label(_first(series, names.SPEC_ACCEPTED_BY_POSITION), "position"),
+        lora=_lora(series),
+        sleep_state=_sleep_state(series),
         engines=tuple(
             EngineSample(
                 engine,
                 running.get(engine),
                 waiting.get(engine),
                 100 * kv_by_engine[engine] if engine in kv_by_engine else None,
+                **{wanted: by_engine.get(engine) for wanted, by_engine in totals.items()},
             )
             for engine in sorted(running.keys() | waiting.keys() | kv_by_engine.keys(), key=_engine_order)
         ),
@@ -121,6 +138,30 @@ def _model_name(series: Series) -> str | None:
     for samples in series.values():
         if name := samples[0].labels.get("model_name"):
             return clean(name)
+    return None
+
+
+def _lora(series: Series) -> LoraUse | None:
+    """The newest of the label sets: vLLM leaves the earlier ones standing with the time at which they held."""
+    samples = series.get(names.LORA, [])
+    if not samples:
+        return None
+    labels = max(samples, key=lambda sample: sample.value).labels
+
+    def adapters(label: str) -> tuple[str, ...]:
+        return tuple(clean(name) for part in labels.get(label, "").split(",") if (name := part.strip()))
+
+    try:
+        most = _finite(float(labels.get("max_lora", "")))
+    except ValueError:
+        most = None
+    return LoraUse(most, adapters("running_lora_adapters"), adapters("waiting_lora_adapters"))
+
+
+def _sleep_state(series: Series) -> str | None:
+    for sample in series.get(names.SLEEP_STATE, []):
+        if sample.value == 1 and (state := sample.labels.get("sleep_state")):
+            return clean(state)
     return None
 
 

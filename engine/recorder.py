@@ -9,7 +9,8 @@ import httpx
 
 from engine.gpu import GpuReader, visible_indices
 from engine.keeper.journal import PASSING, TRY_AGAIN_S, Journal
-from engine.sampler import Sampler, to_record
+from engine.sample_record import to_record
+from engine.sampler import Sampler
 from store.records import SampleRecord
 
 INTERVAL_S = 1.0
@@ -70,9 +71,9 @@ class Recorder:
 
     async def take(self) -> None:
         """Take one sample now. A run's first and last are taken so, on its very edges."""
-        server, gpu, _ = await self._sampler.once()
+        server, gpu, error = await self._sampler.once()
         visible = visible_indices(self._environ, gpu.gpus)
-        record = to_record(server, gpu, self._server_id, self.run_id, visible)
+        record = to_record(server, gpu, self._server_id, self.run_id, visible, error)
         self._unwritten.append(record)
         if server is not None:
             busy = bool(server.running or server.waiting)

@@ -63,6 +63,18 @@ class EngineSample:
     running: float | None = None
     waiting: float | None = None
     kv_perc: float | None = None  # 0 to 100
+    preemptions: float | None = None
+    prompt_tokens: float | None = None
+    generation_tokens: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoraUse:
+    """The adapters that requests use now. vLLM says that it may be wrong with several engines."""
+
+    most: float | None = None  # max-loras
+    running: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +103,13 @@ class ServerSample:
     block_size: float | None = None
     gpu_memory_utilization: float | None = None
     process_start: float | None = None  # unix seconds
-    histograms: dict[str, Histogram] = field(default_factory=dict)  # keys: ttft itl tpot e2el queue prefill decode
+    histograms: dict[str, Histogram] = field(default_factory=dict)  # keys: those of metric_names.HISTOGRAMS
+    counters: dict[str, float] = field(default_factory=dict)  # further totals; keys: those of metric_names.COUNTERS
+    prompt_by_source: dict[str, float] = field(default_factory=dict)  # total prompt tokens by where they came from
+    rejections: dict[str, float] = field(default_factory=dict)  # total requests not admitted, by reason
+    spec_accepted_by_position: dict[str, float] = field(default_factory=dict)  # total draft tokens accepted
+    lora: LoraUse | None = None
+    sleep_state: str | None = None  # awake, weights_offloaded, discard_all
     engines: tuple[EngineSample, ...] = ()
     unknown: tuple[str, ...] = ()  # vllm: series that no table of ours names
 

@@ -2,17 +2,16 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Iterable
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Self
 
 import httpx
 
 from engine.gpu import GpuReader
 from engine.metrics import parse_metrics
-from engine.records import EngineError, GpuReading, GpuSample, ServerSample
+from engine.records import EngineError, GpuReading, ServerSample
 from engine.text import clean, redact
 from store.clock import utc_now
-from store.records import SampleRecord
 
 TIMEOUT_S = 2.0
 LARGEST_PAGE = 16 * 2**20  # a page of vLLM has 50 kB; more than this is no metrics page
@@ -102,73 +101,3 @@ def _refused(url: str, status: int) -> str:
     if status == 404:
         return f"{url} is not there (status 404); is this the address of a vLLM server?"
     return f"{url} answered with status {status}."
-
-
-def to_record(
-    server: ServerSample | None,
-    gpu: GpuReading,
-    server_id: int | None = None,
-    run_id: int | None = None,
-    indices: Collection[int] | None = None,
-) -> SampleRecord:
-    """One row for the database. `indices` are the physical GPUs that the server uses (None: all).
-
-    A figure of several GPUs is None as soon as one of them cannot be read: a sum over some of them would be wrong.
-    """
-    gpus = [sample for sample in gpu.gpus if indices is None or sample.index in indices]
-    utilization = _sum(sample.util_perc for sample in gpus)
-    return SampleRecord(
-        at=server.at if server else gpu.at,
-        server_id=server_id,
-        run_id=run_id,
-        running=server.running if server else None,
-        waiting=server.waiting if server else None,
-        kv_perc=server.kv_perc if server else None,
-        preemptions=server.preemptions if server else None,
-        prompt_tokens=server.prompt_tokens if server else None,
-        generation_tokens=server.generation_tokens if server else None,
-        prefix_queries=server.prefix_queries if server else None,
-        prefix_hits=server.prefix_hits if server else None,
-        gpu_mem_used_gib=_sum(sample.mem_used_gib for sample in gpus),
-        gpu_util_perc=None if utilization is None else utilization / len(gpus),
-        gpu_power_w=_sum(sample.power_w for sample in gpus),
-        gpu_energy_j=_sum(sample.energy_j for sample in gpus),
-        raw=_raw(server, gpus),
-    )
-
-
-def _sum(values: Iterable[float | None]) -> float | None:
-    total, found = 0.0, False
-    for value in values:
-        if value is None:
-            return None
-        total, found = total + value, True
-    return total if found else None
-
-
-def _raw(server: ServerSample | None, gpus: Iterable[GpuSample]) -> dict[str, Any]:
-    raw: dict[str, Any] = {}
-    if server:
-        raw["requests_finished"] = dict(server.requests_finished)
-        raw["waiting_by_reason"] = dict(server.waiting_by_reason)
-        raw["process_start"] = server.process_start
-        raw["gpu_memory_utilization"] = server.gpu_memory_utilization
-    if shown := [_gpu(sample) for sample in gpus]:
-        raw["gpus"] = shown
-    return raw
-
-
-def _gpu(gpu: GpuSample) -> dict[str, Any]:
-    return {
-        "index": gpu.index,
-        "name": gpu.name,
-        "mem_total_gib": gpu.mem_total_gib,
-        "mem_used_gib": gpu.mem_used_gib,
-        "util_perc": gpu.util_perc,
-        "power_w": gpu.power_w,
-        "power_limit_w": gpu.power_limit_w,
-        "sm_clock_mhz": gpu.sm_clock_mhz,
-        "temp_c": gpu.temp_c,
-        "throttle_reasons": None if gpu.throttle_reasons is None else list(gpu.throttle_reasons),
-        "pids": [process.pid for process in gpu.processes],
-    }

@@ -2,9 +2,11 @@
 
 from typing import Any
 
-from engine.histograms import mean, percentile, window
+from engine import metric_names as names
+from engine.gpu_json import gpu_json
+from engine.histograms import between, mean, percentile
 from engine.rates import Rates, prefix_hit_perc
-from engine.records import GpuReading, GpuSample, Histogram, ServerSample
+from engine.records import GpuReading, Histogram, ServerSample
 from engine.text import redact
 
 PERCENTILES = (50, 90, 99)
@@ -28,7 +30,7 @@ def snapshot_json(
         "server": _server(server, previous, url) if server else None,
         "driver": gpu.driver,
         "cuda": gpu.cuda,
-        "gpus": [_gpu(sample) for sample in gpu.gpus],
+        "gpus": [gpu_json(sample) for sample in gpu.gpus],
         "note": gpu.note,
         "error": error,
     }
@@ -79,8 +81,9 @@ def _rates(rates: Rates) -> dict[str, Any]:
 
 def _latencies(server: ServerSample, previous: ServerSample | None) -> dict[str, dict[str, float | None]]:
     return {
-        name: _latency(window(previous.histograms.get(name) if previous else None, histogram))
+        name: _latency(between(previous.histograms.get(name) if previous else None, histogram))
         for name, histogram in server.histograms.items()
+        if name in names.LATENCIES
     }
 
 
@@ -101,30 +104,3 @@ def _latency(histogram: Histogram | None) -> dict[str, float | None]:
             elif found.lower is not None:
                 latency[f"p{perc}_above_ms"] = 1000 * found.lower
     return latency
-
-
-def _gpu(gpu: GpuSample) -> dict[str, Any]:
-    return {
-        "index": gpu.index,
-        "uuid": gpu.uuid,
-        "name": gpu.name,
-        "mem_total_gib": gpu.mem_total_gib,
-        "mem_used_gib": gpu.mem_used_gib,
-        "mem_reserved_gib": gpu.mem_reserved_gib,
-        "mem_free_gib": gpu.mem_free_gib,
-        "util_perc": gpu.util_perc,
-        "mem_util_perc": gpu.mem_util_perc,
-        "power_w": gpu.power_w,
-        "power_limit_w": gpu.power_limit_w,
-        "energy_j": gpu.energy_j,
-        "sm_clock_mhz": gpu.sm_clock_mhz,
-        "mem_clock_mhz": gpu.mem_clock_mhz,
-        "temp_c": gpu.temp_c,
-        "throttle_reasons": None if gpu.throttle_reasons is None else list(gpu.throttle_reasons),
-        "pcie_rx_mib_per_s": gpu.pcie_rx_mib_per_s,
-        "pcie_tx_mib_per_s": gpu.pcie_tx_mib_per_s,
-        "ecc_errors": gpu.ecc_errors,
-        "processes": [
-            {"pid": process.pid, "used_gib": process.used_gib, "name": process.name} for process in gpu.processes
-        ],
-    }

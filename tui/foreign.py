@@ -40,7 +40,8 @@ class ForeignServer:
         """Sample until cancelled, calling `sampled` after each. A server that does not answer is asked again."""
         await asyncio.to_thread(importlib.import_module, "engine.sampler")  # httpx takes 0.16 s to load
         from engine.gpu import GpuReader
-        from engine.sampler import Sampler, to_record
+        from engine.sample_record import to_record
+        from engine.sampler import Sampler
 
         gpu = GpuReader()
         sampler = Sampler(self.url, gpu)
@@ -53,7 +54,7 @@ class ForeignServer:
                     self.newest = server
                 if self.local:
                     self.gpu_note = reading.note
-                record = to_record(server, reading, None, None)
+                record = to_record(server, reading, error=self.error)
                 self.samples.append(record)
                 sampled()
                 await asyncio.sleep(max(0.05, began + self.interval_s - loop.time()))

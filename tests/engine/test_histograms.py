@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from engine.histograms import Percentile, mean, percentile, window
+from engine.histograms import Percentile, between, mean, percentile
 from engine.metrics import parse_metrics
 from engine.records import Histogram
 from tests.engine.observed import H200
@@ -45,16 +45,16 @@ def test_empty_buckets_are_passed_over() -> None:
 
 
 def test_the_window_is_what_came_in_between() -> None:
-    assert window(histogram(1, 2, 3, 4, total=1.0), histogram(1, 5, 7, 8, total=1.5)) == histogram(
+    assert between(histogram(1, 2, 3, 4, total=1.0), histogram(1, 5, 7, 8, total=1.5)) == histogram(
         0, 3, 4, 4, total=0.5
     )
-    assert window(None, histogram(1, 2, 3, 4)) == histogram(1, 2, 3, 4)
-    assert window(histogram(1, 2, 3, 4), None) is None
+    assert between(None, histogram(1, 2, 3, 4)) == histogram(1, 2, 3, 4)
+    assert between(histogram(1, 2, 3, 4), None) is None
 
 
-def test_a_restart_or_other_buckets_give_no_window() -> None:
-    assert window(histogram(5, 6, 7, 8), histogram(0, 0, 1, 9)) is None
-    assert window(histogram(1, 2, 3, 4), histogram(1, 2, 3, 5, bounds=(0.1, 0.2, 0.4, INF))) is None
+def test_a_restart_or_other_buckets_give_no_between() -> None:
+    assert between(histogram(5, 6, 7, 8), histogram(0, 0, 1, 9)) is None
+    assert between(histogram(1, 2, 3, 4), histogram(1, 2, 3, 5, bounds=(0.1, 0.2, 0.4, INF))) is None
 
 
 def test_a_real_window_between_two_scrapes() -> None:
@@ -62,11 +62,11 @@ def test_a_real_window_between_two_scrapes() -> None:
         parse_metrics((H200 / f"metrics/kv-starved-load-{at}.txt").read_text(), "", 0.0).histograms
         for at in ("09", "12")
     )
-    between = window(early["e2el"], late["e2el"])
-    assert between is not None
-    assert between.count == 4.0
-    assert mean(between) == pytest.approx((232.0045485496521 - 189.42946457862854) / 4)
-    itl = percentile(window(early["itl"], late["itl"]), 50)
+    added = between(early["e2el"], late["e2el"])
+    assert added is not None
+    assert added.count == 4.0
+    assert mean(added) == pytest.approx((232.0045485496521 - 189.42946457862854) / 4)
+    itl = percentile(between(early["itl"], late["itl"]), 50)
     assert itl is not None
     assert itl.resolved
     assert (itl.lower, itl.upper) == (0.01, 0.025)

@@ -8,7 +8,8 @@ import pytest
 
 from engine.gpu import GpuReader
 from engine.records import GpuReading, GpuSample, ServerSample
-from engine.sampler import LARGEST_PAGE, Sampler, to_record
+from engine.sample_record import to_record
+from engine.sampler import LARGEST_PAGE, Sampler
 from store.records import SampleRecord
 from tests.engine.fake_nvml import FakeNvml, NVMLError_LibraryNotFound
 from tests.engine.observed import H200
