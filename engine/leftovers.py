@@ -1,13 +1,78 @@
 """Servers whose keeper ended without stopping them: found by what was recorded, and ended."""
 
+from datetime import timedelta
+from pathlib import Path
+
+from engine.keeper.client import is_running
+from engine.keeper.hold import only_keeper
 from engine.keeper.journal import Journal
-from engine.process import boot_id
-from engine.records import ProcessIdentity
-from engine.stop import ReadGpuUsed, end_leftovers, wait_released
-from store.clock import utc_now
+from engine.keeper.places import KeeperKind
+from engine.process import boot_id, is_alive
+from engine.records import EngineError, ProcessIdentity
+from engine.stop import ReadGpuUsed, end_leftovers, find_ours, wait_released
+from store.clock import parse_utc, utc_now
+from store.reader import Reader
 from store.records import ServerRecord
 
 GRACE_S = 20.0
+# Two containers may share a data directory; each sees only its own processes and locks. Whoever keeps a server samples
+# it once a second, so a row with a younger sample than this, of which nothing lives here, is kept elsewhere.
+KEPT_ELSEWHERE_S = 30.0
+
+
+async def end_abandoned(
+    data_dir: Path, journal: Journal, reader: Reader, read_gpu_used: ReadGpuUsed | None = None
+) -> None:
+    """Before anything is started: end what dead keepers of any session or server left on this machine, and say so.
+
+    A server started by hand that still runs is a person's, keeper or not: it is named and left alone. What is only
+    left of one (an engine without its API server, which holds GPU memory and answers nobody) is ended.
+    """
+    for server in reader.servers(active=True):
+        assert server.id is not None
+        kind: KeeperKind = "server" if server.session_id is None else "session"
+        number = server.id if server.session_id is None else server.session_id
+        if is_running(data_dir, kind, number):
+            continue
+        try:
+            with only_keeper(data_dir, kind, number):
+                done = await _end_abandoned(journal, reader.server(server.id), reader, read_gpu_used)
+        except EngineError as error:  # its keeper was started anew meanwhile, or a process is another user's
+            done = f"server {server.id} ({server.name}) is left alone: {error}"
+        if done is not None:
+            await journal.event(done, "warning")
+
+
+async def _end_abandoned(
+    journal: Journal, server: ServerRecord, reader: Reader, read_gpu_used: ReadGpuUsed | None
+) -> str | None:
+    identity, descendants = _recorded(server)
+    here = find_ours(identity, server.pid, server.marker, descendants)
+    if not here and _sampled_lately(reader, server):
+        return f"server {server.id} ({server.name}) is kept by another machine or container: left alone"
+    if server.session_id is None and identity is not None and is_alive(identity):
+        return (
+            f"server {server.id} ({server.name}) still runs at http://{server.host}:{server.port} although its keeper "
+            f"is gone: llmtune server stop {server.id}"
+        )
+    done = await end_leftover_server(journal, server, read_gpu_used)
+    return done if here else None
+
+
+def _sampled_lately(reader: Reader, server: ServerRecord) -> bool:
+    newest = reader.samples(server_id=server.id, limit=1)
+    if not newest:
+        return False
+    return parse_utc(utc_now()) - parse_utc(newest[0].at) < timedelta(seconds=KEPT_ELSEWHERE_S)
+
+
+def _recorded(server: ServerRecord) -> tuple[ProcessIdentity | None, list[ProcessIdentity]]:
+    """The server's process and its descendants as its keeper recorded them."""
+    boot = server.boot_id or boot_id()
+    identity = None
+    if server.pid is not None and server.start_ticks is not None:
+        identity = ProcessIdentity(server.pid, server.start_ticks, boot)
+    return identity, [ProcessIdentity(pid, ticks, boot) for pid, ticks in server.descendants]
 
 
 async def end_leftover_server(journal: Journal, server: ServerRecord, read_gpu_used: ReadGpuUsed | None = None) -> str:
@@ -17,11 +82,7 @@ async def end_leftover_server(journal: Journal, server: ServerRecord, read_gpu_u
     A process counts as ours only by its recorded start time in this boot, or by the marker in its environment.
     """
     assert server.id is not None
-    boot = server.boot_id or boot_id()
-    identity = None
-    if server.pid is not None and server.start_ticks is not None:
-        identity = ProcessIdentity(server.pid, server.start_ticks, boot)
-    descendants = [ProcessIdentity(pid, ticks, boot) for pid, ticks in server.descendants]
+    identity, descendants = _recorded(server)
     report = await end_leftovers(identity, server.pid, server.marker, descendants, GRACE_S)
     if report.ended:
         await wait_released(server.host, server.port, read_gpu_used)

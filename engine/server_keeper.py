@@ -6,7 +6,8 @@ It starts the server, samples it once a second, answers `status`, `restart` and 
 import asyncio
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,12 @@ from engine.keeper.hold import hold, only_keeper
 from engine.keeper.journal import KEEPER_PATIENCE_S, Journal
 from engine.keeper.port_lease import holding_port
 from engine.keeper.secrets import take_spec
+from engine.leftovers import end_abandoned
 from engine.process import identify
 from engine.readiness import api_key
 from engine.recorder import Recorder, gpu_used
 from engine.records import EngineError, Installation, LaunchFailed, ServerSpec
+from engine.stop import ReadGpuUsed
 from engine.supervise import Supervised
 from store.database import open_reader, open_writer
 from store.errors import StoreError
@@ -29,18 +32,32 @@ from store.records import ServerRecord
 
 READY_WITHIN_S = 3600.0
 LOOK_EVERY_S = 0.5
+ClearUp = Callable[[ReadGpuUsed], Awaitable[None]]
+
+
+async def _nothing(read_gpu_used: ReadGpuUsed) -> None: ...
 
 
 class ServerKeeper:
-    """Holds one server up until it is told to end or the server ends by itself. A restart is another life of it."""
+    """Holds one server up until it is told to end or the server ends by itself. A restart is another life of it.
 
-    def __init__(self, record: ServerRecord, journal: Journal, installation: Installation, spec: ServerSpec) -> None:
+    `clear_up` is awaited before the first start: it ends what other keepers left, with what reads the GPU memory."""
+
+    def __init__(
+        self,
+        record: ServerRecord,
+        journal: Journal,
+        installation: Installation,
+        spec: ServerSpec,
+        clear_up: ClearUp = _nothing,
+    ) -> None:
         assert record.id is not None
         self._server_id: int = record.id
         self._record = record
         self._journal = journal
         self._installation = installation
         self._spec = spec
+        self._clear_up = clear_up
         self._environ = {**os.environ, **spec.env}
         self._gpu = GpuReader()
         self._cut = asyncio.Event()  # the life in hand is to end
@@ -59,6 +76,7 @@ class ServerKeeper:
     async def work(self) -> None:
         try:
             with holding_port(self._spec.port):
+                await self._clear_up(gpu_used(self._gpu, self._environ))
                 while True:
                     await self._one_life()
                     if self._ending or not self._again:
@@ -150,7 +168,9 @@ async def keep(data_dir: Path, server_id: int, secret_spec: Mapping[str, Any] | 
         myself = identify(os.getpid())
         if myself is not None:
             writer.update(ServerRecord, server_id, keeper_pid=myself.pid, keeper_start_ticks=myself.start_ticks)
-        await hold(ServerKeeper(record, Journal(writer, server_id=server_id), installation, spec), socket)
+        journal = Journal(writer, server_id=server_id)
+        clear_up = partial(end_abandoned, data_dir, journal, reader)
+        await hold(ServerKeeper(record, journal, installation, spec, clear_up), socket)
 
 
 def main() -> int:

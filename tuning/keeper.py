@@ -15,6 +15,7 @@ from engine.gpu import GpuReader
 from engine.keeper.hold import hold, only_keeper
 from engine.keeper.journal import KEEPER_PATIENCE_S, Journal
 from engine.keeper.secrets import take_secrets
+from engine.leftovers import end_abandoned
 from engine.process import MARKER_VARIABLE, identify
 from engine.recorder import gpu_used
 from engine.records import EngineError
@@ -109,7 +110,9 @@ class SessionKeeper:
     async def work(self) -> None:
         state, message = "failed", "the keeper ended unexpectedly; its log says why"
         try:
-            await clear_up(self._session, self._journal, self._reader, gpu_used(self._gpu, self._environ))
+            used = gpu_used(self._gpu, self._environ)
+            await clear_up(self._session, self._journal, self._reader, used)
+            await end_abandoned(self._data_dir, self._journal, self._reader, used)
             await self._journal.event("resumed" if self._session.started_at else "started")
             await self._sweep.run()
             state, message = "done", ""
