@@ -2,7 +2,7 @@
 
 import sqlite3
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -101,7 +101,13 @@ class Reader:
         """The runs of a session, in the order they were made. `metrics` has every metric, None where it was not
         measured; `raw`, which is long, is empty unless asked for."""
         where, values = _all_of(session_id=session_id, kind=kind)
-        return self._select(RunRecord, where, values, leave_out=() if with_raw else ("raw",))
+        if with_raw:
+            return self._select(RunRecord, where, values)
+        # `limited_by` stands behind `raw` in its row: it is read from an index that holds it too.
+        said: dict[int, str | None] = {}
+        for id, sentence in self._rows("SELECT id, limited_by FROM run WHERE session_id = ?", (session_id,)):
+            said[id] = sentence
+        return self._select(RunRecord, where, values, leave_out=("raw", "limited_by"), added={"limited_by": said})
 
     def samples(
         self,
@@ -151,8 +157,10 @@ class Reader:
         order: str = "id",
         newest: int | None = None,
         leave_out: tuple[str, ...] = (),
+        added: Mapping[str, Mapping[int, Any]] | None = None,
     ) -> list[R]:
-        """Rows in ascending `order`; with `newest`, only so many of its end."""
+        """Rows in ascending `order`; with `newest`, only so many of its end. `added` holds, by the row's id, columns
+        that were left out here."""
         known = shape(record_type)
         columns = ", ".join(column for column in known.columns if column not in leave_out)
         backwards = ", ".join(f"{column} DESC" for column in order.split(", "))
@@ -161,7 +169,11 @@ class Reader:
             rows = self._rows(sql + order, values)
         else:
             rows = self._rows(f"{sql}{backwards} LIMIT ?", (*values, newest))[::-1]
-        return [from_row(record_type, dict(row), self.path) for row in rows]
+        found = [dict(row) for row in rows]
+        for column, by_id in (added or {}).items():
+            for row in found:
+                row[column] = by_id.get(row["id"])
+        return [from_row(record_type, row, self.path) for row in found]
 
     def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
         with self._lock, translated(self.path):

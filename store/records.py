@@ -106,7 +106,8 @@ class LaunchRecord:
 @dataclass(frozen=True, slots=True)
 class RunRecord:
     """One benchmark run. The metrics are those of the contract, units in their names; `raw` is the result JSON of
-    `vllm bench serve`, whole. `reason` says why a run was rejected or failed."""
+    `vllm bench serve`, whole. `reason` says why a run was rejected or failed. `limited_by` is the
+    sentence that says what limited the server meanwhile, None where that cannot be told."""
 
     session_id: int
     launch_id: int
@@ -123,6 +124,7 @@ class RunRecord:
     finished_at: str | None = None
     metrics: dict[str, float | None] = field(default_factory=dict)
     raw: dict[str, Any] = field(default_factory=dict)
+    limited_by: str | None = None
     id: int | None = None
 
 

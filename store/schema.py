@@ -168,7 +168,17 @@ def step_002_indices(db: "Database") -> None:
         db.execute(statement)
 
 
-STEPS: tuple[Step, ...] = (step_001_tables, step_002_indices)
+def step_003_history(db: "Database") -> None:
+    """What limited a run; how far samples were thinned; an index for what goes on now."""
+    # A column that is added stands behind `raw`, a megabyte of pages that would have to be walked for each run: the
+    # reader takes it from the index.
+    db.execute("ALTER TABLE run ADD COLUMN limited_by TEXT")
+    db.execute("CREATE INDEX run_limited_by ON run (session_id, id, limited_by)")
+    db.execute("CREATE TABLE thinned (step TEXT PRIMARY KEY, sample_id INTEGER NOT NULL) WITHOUT ROWID")
+    db.execute("CREATE INDEX session_by_state ON session (state)")
+
+
+STEPS: tuple[Step, ...] = (step_001_tables, step_002_indices, step_003_history)
 
 
 def applied_steps(connection: sqlite3.Connection) -> tuple[int, frozenset[str]]:

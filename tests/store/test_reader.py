@@ -123,7 +123,7 @@ def test_version_changes_with_a_commit_and_only_then(writer: Writer, reader: Rea
 
 
 QUESTIONS = {
-    "SELECT * FROM run WHERE session_id = 1 AND kind = 'measured' ORDER BY id": "run_by_session",
+    "SELECT * FROM run WHERE session_id = 1 AND kind = 'measured' ORDER BY id": "USING INDEX run_",
     "SELECT * FROM launch WHERE session_id = 1 ORDER BY id": "launch_by_session",
     "SELECT * FROM sample WHERE server_id = 1 AND at > 'x' ORDER BY at DESC, id DESC LIMIT 5": "sample_by_server",
     "SELECT * FROM sample WHERE run_id = 1 ORDER BY at, id": "sample_by_run",
@@ -134,6 +134,8 @@ QUESTIONS = {
     "SELECT session_id, state, COUNT(*) FROM run WHERE kind = 'measured' GROUP BY session_id, state": (
         "COVERING INDEX run_by_session"
     ),
+    "SELECT id, limited_by FROM run WHERE session_id = 1": "COVERING INDEX run_limited_by",
+    "SELECT * FROM session WHERE state IN ('running', 'paused') ORDER BY id": "session_by_state",
     "SELECT session_id, state, COUNT(*) FROM launch GROUP BY session_id, state": "COVERING INDEX launch_by_session",
 }
 

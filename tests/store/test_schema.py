@@ -9,8 +9,11 @@ import pytest
 
 from store.database import open_reader, open_writer
 from store.errors import NewerDatabase, StoreError
+from store.records import RunRecord
+from store.rows import to_row
 from store.schema import STEPS, applied_steps
-from tests.store.examples import a_session, fill
+from store.writer import Writer
+from tests.store.examples import a_launch, a_run, a_sample, a_session, fill
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
@@ -61,6 +64,29 @@ def test_an_older_file_is_brought_up_to_date_and_keeps_its_rows(path: Path) -> N
         assert [session.name for session in reader.sessions()] == ["kept"]
 
 
+def test_a_file_of_the_second_step_keeps_its_runs_and_takes_what_limited_them(path: Path) -> None:
+    with open_writer(path, steps=STEPS[:2]) as old:
+        fill_old(old)
+    with open_writer(path) as writer, open_reader(path) as reader:
+        (run,) = reader.runs(1)
+        assert (run.limited_by, run.metrics["p99_ttft_ms"]) == (None, 469.0)
+        writer.update(RunRecord, 1, limited_by="KV-bound")
+        assert [reader.runs(1, with_raw=raw)[0].limited_by for raw in (False, True)] == ["KV-bound"] * 2
+        assert len(reader.samples(run_id=1)) == 1
+
+
+def fill_old(old: Writer) -> None:
+    """A session with a run and its sample, as a writer of the second step wrote them."""
+    session_id = old.insert(a_session())
+    launch_id = old.insert(a_launch(session_id))
+    row = to_row(a_run(session_id, launch_id))
+    del row["limited_by"]
+    marks = ", ".join(f":{column}" for column in row)
+    with old.transaction():
+        old._connection.execute(f"INSERT INTO run ({', '.join(row)}) VALUES ({marks})", row)
+    old.insert_samples([a_sample(run_id=1)])
+
+
 def test_a_reader_has_an_older_file_brought_up_to_date(path: Path) -> None:
     open_writer(path, steps=OLDER).close()
     with open_reader(path) as reader:
@@ -69,7 +95,7 @@ def test_a_reader_has_an_older_file_brought_up_to_date(path: Path) -> None:
 
 
 def test_a_step_that_fails_leaves_the_file_as_it_was(path: Path) -> None:
-    def step_003_breaks(db: "Database") -> None:
+    def step_999_breaks(db: "Database") -> None:
         db.execute("ALTER TABLE session ADD COLUMN colour TEXT")
         db.execute("INSERT INTO no_such_table VALUES (1)")
 
@@ -77,7 +103,7 @@ def test_a_step_that_fails_leaves_the_file_as_it_was(path: Path) -> None:
         fill(writer)
     before = schema_of(path)
     with pytest.raises(StoreError, match="no_such_table"):
-        open_writer(path, steps=(*STEPS, step_003_breaks))
+        open_writer(path, steps=(*STEPS, step_999_breaks))
     assert schema_of(path) == before
     with open_reader(path) as reader:
         assert len(reader.sessions()) == 1
