@@ -1,12 +1,13 @@
 """What a server did over the last so many seconds: the samples of a window and what was added in it.
 
 Figures come from the difference between the first sample of the window and its last, never from the life of the
-server. A counter that fell is a server that started anew: the window then begins at its new start.
+server. A server that started anew counts from 0 again: what it counts since then came within the window.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
+from typing import Any, TypeVar
 
 from engine.histograms import between
 from engine.records import Histogram
@@ -14,7 +15,9 @@ from engine.sample_record import histogram_of, total_of
 from store.clock import parse_utc
 from store.records import SampleRecord
 
+T = TypeVar("T")
 Read = Callable[[SampleRecord], float | None]
+Place = tuple[float, SampleRecord, int]  # unix seconds, the sample, which life of the server it is of
 
 
 class Window:
@@ -23,9 +26,9 @@ class Window:
 
     def __init__(self, seconds: float, samples: Iterable[SampleRecord] = ()) -> None:
         self.seconds = seconds
-        self._kept: deque[tuple[float, SampleRecord]] = deque()
-        self._answered: SampleRecord | None = None
-        self._restarted_at: float | None = None
+        self._kept: deque[Place] = deque()
+        self._answered: SampleRecord | None = None  # the newest from which a restart can be told
+        self._life = 0
         for sample in samples:
             self.add(sample)
 
@@ -35,15 +38,13 @@ class Window:
         kept = self._kept
         if kept and at <= kept[-1][0]:
             return
-        kept.append((at, sample))
+        if _answers(sample):
+            if self._answered is not None and started_anew(self._answered, sample):
+                self._life += 1
+            self._answered = sample
+        kept.append((at, sample, self._life))
         while len(kept) > 2 and kept[1][0] <= at - self.seconds:
             kept.popleft()
-        if self._restarted_at is not None and self._restarted_at <= kept[0][0]:
-            self._restarted_at = None
-        if sample.generation_tokens is not None:
-            if self._answered is not None and started_anew(self._answered, sample):
-                self._restarted_at = at
-            self._answered = sample
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -51,7 +52,7 @@ class Window:
     @property
     def samples(self) -> Sequence[SampleRecord]:
         """All that are kept, oldest first."""
-        return tuple(sample for _, sample in self._kept)
+        return tuple(sample for _, sample, _ in self._kept)
 
     @property
     def newest(self) -> SampleRecord | None:
@@ -63,27 +64,20 @@ class Window:
 
     def points(self, read: Read) -> tuple[tuple[float, float | None], ...]:
         """(unix seconds, reading) of each sample."""
-        return tuple((at, read(sample)) for at, sample in self._kept)
+        return tuple((at, read(sample)) for at, sample, _ in self._kept)
 
     def increase(self, read: Read) -> float | None:
         """How much a counter grew; what a restart undid is counted from 0. None without two readings."""
-        known = [value for _, sample in self._kept if (value := read(sample)) is not None]
-        if len(known) < 2:
-            return None
-        return sum(now - before if now >= before else now for before, now in pairwise(known))
+        grown = _growth(self._kept, read)
+        return None if grown is None else grown[0]
 
     def rate(self, read: Read, over_s: float | None = None) -> float | None:
-        """A counter's growth per second over the last `over_s` seconds (all without it). None without two readings."""
-        end = self._kept[-1][0] if self._kept else 0.0
-        known = [
-            (at, value)
-            for at, sample in self._kept
-            if (over_s is None or at >= end - over_s) and (value := read(sample)) is not None
-        ]
-        if len(known) < 2 or known[-1][0] != end:
+        """A counter's growth per second over the last `over_s` seconds (all without it), measured from the newest
+        reading before them. None without two readings, or where the newest sample has none."""
+        if not self._kept or read(self._kept[-1][1]) is None:
             return None
-        grown = sum(now - before if now >= before else now for (_, before), (_, now) in pairwise(known))
-        return grown / (known[-1][0] - known[0][0])
+        grown = _growth(self._kept if over_s is None else self._last(over_s, read), read)
+        return None if grown is None else grown[0] / grown[1]
 
     def total(self, group: str, name: str | None = None) -> float | None:
         """The growth of a total of `raw` (see engine.sample_record.total_of)."""
@@ -91,21 +85,79 @@ class Window:
 
     def histogram(self, name: str) -> Histogram | None:
         """What came into a histogram. None where there is none, or where it was read once only."""
-        last = next((found for _, sample in reversed(self._kept) if (found := histogram_of(sample, name))), None)
-        if last is None or self._restarted_at is not None:
-            return last  # the server's start lies within the window: all it counts came since
-        first = next((found for _, sample in self._kept if (found := histogram_of(sample, name))), None)
-        return between(first, last) if first != last else None
+        last = _first_known(reversed(self._kept), lambda sample: histogram_of(sample, name))
+        if last is None:
+            return None
+        (at, now, life) = last
+        if life != self._kept[0][2]:
+            return now  # the server's start lies within the window: all it counts came since
+        first = _first_known(self._kept, lambda sample: histogram_of(sample, name))
+        if first is None or first[0] == at:
+            return None
+        # Counts that fell without any other sign of a new start are those of one all the same.
+        return between(first[1], now) or now
+
+    def _last(self, over_s: float, read: Read) -> Sequence[Place]:
+        """The places of the last `over_s` seconds, and before them down to one that has a reading."""
+        begin = self._kept[-1][0] - over_s
+        found: list[Place] = []
+        for place in reversed(self._kept):
+            found.append(place)
+            if place[0] <= begin and read(place[1]) is not None:
+                break
+        return found[::-1]
+
+
+def _growth(places: Sequence[Place], read: Read) -> tuple[float, float] | None:
+    """How much a counter grew over ascending places, and in how many seconds. None without two readings."""
+    first, last = _first_known(places, read), _first_known(reversed(places), read)
+    if first is None or last is None or first[0] == last[0]:
+        return None
+    if first[2] == last[2]:  # one life, in which a counter only grows: the two ends tell all
+        return _added(first, last), last[0] - first[0]
+    known = [(at, value, life) for at, sample, life in places if (value := read(sample)) is not None]
+    return sum(_added(before, now) for before, now in pairwise(known)), last[0] - first[0]
+
+
+def _added(before: tuple[float, float, int], now: tuple[float, float, int]) -> float:
+    return now[1] - before[1] if before[2] == now[2] and now[1] >= before[1] else now[1]
+
+
+def _first_known(places: Iterable[Place], read: Callable[[SampleRecord], T | None]) -> tuple[float, T, int] | None:
+    return next(((at, value, life) for at, sample, life in places if (value := read(sample)) is not None), None)
 
 
 def started_anew(before: SampleRecord, after: SampleRecord) -> bool:
-    """Whether the server of two samples is another process in the second: it says so, or a counter fell."""
+    """Whether the server of two samples is another process in the second: it says so, or a counter fell.
+
+    vLLM's Rust front end and several API servers do not say when they started, so every total is looked at.
+    """
     starts = before.raw.get("process_start"), after.raw.get("process_start")
     if None not in starts and starts[0] != starts[1]:
         return True
-    counters = (
-        (before.preemptions, after.preemptions),
-        (before.prompt_tokens, after.prompt_tokens),
-        (before.generation_tokens, after.generation_tokens),
-    )
-    return any(old is not None and new is not None and new < old for old, new in counters)
+    old, new = _totals(before), _totals(after)
+    return any(new.get(name, value) < value for name, value in old.items())
+
+
+def _totals(sample: SampleRecord) -> dict[str, float]:
+    """All that only grows within one life of a server."""
+    raw = sample.raw
+    found: dict[str, Any] = {
+        "preemptions": sample.preemptions,
+        "prompt_tokens": sample.prompt_tokens,
+        "generation_tokens": sample.generation_tokens,
+        "prefix_queries": sample.prefix_queries,
+        "prefix_hits": sample.prefix_hits,
+        "requests_finished": total_of(sample, "requests_finished"),
+    }
+    counters, histograms = raw.get("counters"), raw.get("histograms")
+    if isinstance(counters, Mapping):
+        found |= {f"counters {name}": value for name, value in counters.items()}
+    if isinstance(histograms, Mapping):
+        found |= {f"histogram {name}": one.get("count") for name, one in histograms.items() if isinstance(one, Mapping)}
+    return {name: value for name, value in found.items() if isinstance(value, int | float)}
+
+
+def _answers(sample: SampleRecord) -> bool:
+    """Whether the sample holds any sign by which one life of a server is told from another."""
+    return "process_start" in sample.raw or bool(_totals(sample))

@@ -7,7 +7,7 @@ import pytest
 
 from engine.metric_names import KNOWN_SERIES
 from engine.metrics import parse_metrics
-from engine.records import EngineError, EngineSample, ServerSample
+from engine.records import EngineError, EngineSample, LoraUse, ServerSample
 from tests.engine.observed import CPU, H200, METRICS, file_id
 
 AT, CLOCK = "2026-11-30T10:00:00.000Z", 12.5
@@ -52,7 +52,43 @@ def test_every_figure_of_a_real_scrape_is_the_one_written_there(path: Path) -> N
     assert start is not None
     assert found.process_start == float(start[1])
     assert found.unknown == ()
-    assert found.engines == (EngineSample("0", found.running, found.waiting, found.kv_perc),)
+    assert found.engines == (
+        EngineSample(
+            "0",
+            found.running,
+            found.waiting,
+            found.kv_perc,
+            found.preemptions,
+            found.prompt_tokens,
+            found.generation_tokens,
+        ),
+    )
+
+
+@pytest.mark.parametrize("path", METRICS, ids=file_id)
+def test_totals_that_only_some_panels_show_are_those_written_there(path: Path) -> None:
+    text = path.read_text()
+    found = sample(text)
+    wire = {
+        "prompt_tokens_cached": "prompt_tokens_cached",
+        "external_prefix_queries": "external_prefix_cache_queries",
+        "external_prefix_hits": "external_prefix_cache_hits",
+        "mm_queries": "mm_cache_queries",
+        "mm_hits": "mm_cache_hits",
+    }
+    assert found.counters == {key: written(text, f"vllm:{name}_total") for key, name in wire.items()}
+    assert found.prompt_by_source == {
+        source: written(text, "vllm:prompt_tokens_by_source_total", source=source)
+        for source in ("local_compute", "local_cache_hit", "external_kv_transfer")
+    }
+    assert sum(found.prompt_by_source.values()) == found.prompt_tokens
+    assert found.sleep_state == "awake"
+    reasons = ("max_num_queued_reqs", "max_num_queued_tokens") if "cpu" in file_id(path) else ()  # 0.32 on
+    assert found.rejections == {
+        reason: written(text, "vllm:admission_rejections_total", reason=reason) for reason in reasons
+    }
+    assert found.spec_accepted_by_position == {}  # no real server of ours speculated
+    assert (found.lora is not None) == ("lora" in path.stem)
 
 
 @pytest.mark.parametrize("path", METRICS, ids=file_id)
@@ -67,6 +103,9 @@ def test_histograms_of_a_real_scrape(path: Path) -> None:
         "queue": "request_queue_time_seconds",
         "prefill": "request_prefill_time_seconds",
         "decode": "request_decode_time_seconds",
+        "prompt_length": "request_prompt_tokens",
+        "output_length": "request_generation_tokens",
+        "step_tokens": "iteration_tokens_total",
     }
     assert found.keys() == wire.keys()
     for key, name in wire.items():
@@ -94,6 +133,50 @@ def test_numbers_of_a_cpu_server() -> None:
     assert (found.kv_cache_tokens, found.num_gpu_blocks, found.block_size) == (93184.0, 728.0, 128.0)
     assert found.requests_finished["length"] == 40.0
     assert found.model_name == "smollm2"
+
+
+def test_of_the_adapters_label_sets_the_newest_holds() -> None:
+    text = (H200 / "metrics/lora-after-load.txt").read_text()
+    assert sample(text).lora == LoraUse(most=1.0)  # the newest is the empty one: the load has ended
+    under_load = text.replace("1.796030665464933e+09", "1.796030668e+09")
+    assert sample(under_load).lora == LoraUse(1.0, ("inc",), ("inc",))
+
+
+@pytest.mark.parametrize(
+    ("most", "running", "expected"),
+    [
+        ("4", "a, b,,c [/x]", LoraUse(4.0, ("a", "b", "c [/x]"))),
+        ("None", "", LoraUse()),
+        ("inf", "\x1b[31mred", LoraUse(None, ("red",))),
+    ],
+)
+def test_adapters_of_any_name(most: str, running: str, expected: LoraUse) -> None:
+    labels = f'max_lora="{most}",running_lora_adapters="{running}",waiting_lora_adapters=""'
+    assert sample(f"vllm:lora_requests_info{{{labels}}} 1.79e+09\n").lora == expected
+
+
+SPECULATING = """\
+vllm:spec_decode_num_drafts_total{engine="0",model_name="m"} 10.0
+vllm:spec_decode_num_drafts_total{engine="1",model_name="m"} 5.0
+vllm:spec_decode_num_draft_tokens_total{engine="0",model_name="m"} 30.0
+vllm:spec_decode_num_accepted_tokens_total{engine="0",model_name="m"} 12.0
+vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="0",model_name="m",position="0"} 7.0
+vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="1",model_name="m",position="0"} 2.0
+vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="0",model_name="m",position="1"} 3.0
+"""
+
+
+def test_speculation_is_counted_over_all_engines() -> None:
+    found = sample(SPECULATING)
+    assert found.counters == {"spec_drafts": 15.0, "spec_draft_tokens": 30.0, "spec_accepted_tokens": 12.0}
+    assert found.spec_accepted_by_position == {"0": 9.0, "1": 3.0}
+    assert found.unknown == ()
+
+
+def test_the_state_of_sleep_is_the_one_that_holds() -> None:
+    states = 'vllm:engine_sleep_state{{engine="0",sleep_state="{}"}} {}\n'
+    assert sample(states.format("awake", 0.0) + states.format("discard_all", 1.0)).sleep_state == "discard_all"
+    assert sample(states.format("awake", 0.0)).sleep_state is None
 
 
 V0_10 = """\
@@ -165,8 +248,8 @@ def test_counts_of_several_engines_are_added_and_shares_are_not() -> None:
     assert found.histograms["queue"].buckets == ((0.3, 3.0), (math.inf, 7.0))
     assert (found.histograms["queue"].sum, found.histograms["queue"].count) == (4.0, 7.0)
     assert found.engines == (
-        EngineSample("0", running=2.0, kv_perc=50.0),
-        EngineSample("1", running=3.0, kv_perc=75.0),
+        EngineSample("0", running=2.0, kv_perc=50.0, generation_tokens=10.0),
+        EngineSample("1", running=3.0, kv_perc=75.0, generation_tokens=20.0),
         EngineSample("10", running=1.0),
     )
 
@@ -178,7 +261,9 @@ def test_a_histogram_whose_name_ends_like_a_counter_s_is_no_counter() -> None:
         'vllm:iteration_tokens_total_count{engine="0",model_name="m"} 4013.0\n'
         'vllm:iteration_tokens_total_sum{engine="0",model_name="m"} 295389.0\n'
     )
-    assert sample(text).unknown == ()
+    found = sample(text)
+    assert found.unknown == ()
+    assert (found.histograms["step_tokens"].sum, found.histograms["step_tokens"].count) == (295389.0, 4013.0)
     assert "vllm:iteration_tokens_total_bucket" in KNOWN_SERIES
     assert "vllm:iteration_tokens_total" not in KNOWN_SERIES
 
