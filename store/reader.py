@@ -1,19 +1,22 @@
 """Reads records: a connection that cannot write, and the questions that screens, commands and keepers ask."""
 
+import json
 import sqlite3
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
+from store.clock import format_utc, parse_utc
 from store.errors import NotFound, translated
 from store.records import (
     EventRecord,
     LaunchRecord,
     RunKind,
     RunRecord,
+    RunState,
     SampleRecord,
     ServerRecord,
     SessionRecord,
@@ -29,6 +32,27 @@ class SessionProgress:
 
     launches: dict[str, int]
     runs: dict[str, int]
+
+
+class RunLine(NamedTuple):
+    """What a list shows of one run: cheap enough for ten thousand."""
+
+    id: int
+    launch_id: int
+    block: int
+    candidate: int
+    slot: int
+    workload: str
+    kind: RunKind
+    repeat: int
+    state: RunState
+    reason: str | None
+    started_at: str | None
+    finished_at: str | None
+    total_tok_per_s: float | None
+    p99_ttft_ms: float | None
+    kv_peak_perc: float | None
+    limited_by: str | None
 
 
 class Reader:
@@ -103,11 +127,37 @@ class Reader:
         where, values = _all_of(session_id=session_id, kind=kind)
         if with_raw:
             return self._select(RunRecord, where, values)
-        # `limited_by` stands behind `raw` in its row: it is read from an index that holds it too.
-        said: dict[int, str | None] = {}
-        for id, sentence in self._rows("SELECT id, limited_by FROM run WHERE session_id = ?", (session_id,)):
-            said[id] = sentence
-        return self._select(RunRecord, where, values, leave_out=("raw", "limited_by"), added={"limited_by": said})
+        added = {"limited_by": self._limited_by(session_id)}
+        return self._select(RunRecord, where, values, leave_out=("raw", "limited_by"), added=added)
+
+    def run(self, id: int) -> RunRecord:
+        """One run with its raw result; NotFound without it."""
+        found = self._select(RunRecord, "id = ?", (id,))
+        if not found:
+            raise NotFound(f"There is no run {id}: was its session deleted?")
+        return found[0]
+
+    def launch(self, id: int) -> LaunchRecord:
+        """One launch; NotFound without it."""
+        found = self._select(LaunchRecord, "id = ?", (id,))
+        if not found:
+            raise NotFound(f"There is no launch {id}: was its session deleted?")
+        return found[0]
+
+    def run_lines(self, session_id: int) -> list[RunLine]:
+        """The runs of a session as lines of a list, in the order they were made."""
+        said = self._limited_by(session_id)
+        columns = ", ".join(RunLine._fields[:-1])
+        rows = self._rows(f"SELECT {columns} FROM run WHERE session_id = ? ORDER BY id", (session_id,))
+        return [RunLine(*row, said.get(row[0])) for row in rows]
+
+    def _limited_by(self, session_id: int) -> dict[int, str]:
+        """Run id → its sentence. The column stands behind `raw` in its row; it is read from an index that has it."""
+        sql = "SELECT id, limited_by FROM run WHERE session_id = ? AND limited_by IS NOT NULL"
+        found: dict[int, str] = {}
+        for id, sentence in self._rows(sql, (session_id,)):
+            found[id] = sentence
+        return found
 
     def samples(
         self,
@@ -115,12 +165,46 @@ class Reader:
         run_id: int | None = None,
         since: str | None = None,
         limit: int | None = None,
+        until: str | None = None,
+        at_most: int | None = None,
     ) -> list[SampleRecord]:
-        """Samples, oldest first; only those after `since` (a time of `utc_now`); with `limit`, the newest so many."""
+        """Samples, oldest first; only those after `since` and not after `until` (times of `utc_now`); with `limit`, the
+        newest so many.
+
+        With `at_most` (2 or more, of one server or run), no more than that, evenly spread over the time: of each slot
+        the newest, and the first and the last of all. They are chosen in the index alone, so the cost is that of those
+        that are read, however many there are.
+        """
         where, values = _all_of(server_id=server_id, run_id=run_id)
         if since is not None:
             where, values = f"{where} AND at > ?", (*values, since)
+        if until is not None:
+            where, values = f"{where} AND at <= ?", (*values, until)
+        if at_most is not None and self._has_more(where, values, at_most):
+            where, values = self._spread(where, values, at_most)
         return self._select(SampleRecord, where, values, newest=limit, order="at, id")
+
+    def _has_more(self, where: str, values: Sequence[Any], count: int) -> bool:
+        sql = f"SELECT COUNT(*) FROM (SELECT 1 FROM sample WHERE {where} LIMIT ?)"
+        return bool(self._rows(sql, (*values, count + 1))[0][0] > count)
+
+    def _spread(self, where: str, values: Sequence[Any], count: int) -> tuple[str, tuple[Any, ...]]:
+        """A WHERE clause for `count` of the samples of another."""
+        ends = self._rows(
+            f"SELECT * FROM (SELECT id, at FROM sample WHERE {where} ORDER BY at, id LIMIT 1) UNION ALL "
+            f"SELECT * FROM (SELECT id, at FROM sample WHERE {where} ORDER BY at DESC, id DESC LIMIT 1)",
+            (*values, *values),
+        )
+        if len(ends) < 2:  # deleted meanwhile
+            return where, tuple(values)
+        (first, begin), (_, end) = ends
+        start = parse_utc(begin)
+        step = (parse_utc(end) - start) / (count - 1)
+        times = json.dumps([*(format_utc(start + step * slot) for slot in range(1, count - 1)), end])
+        newest = f"SELECT id FROM sample WHERE {where} AND at <= slot.value ORDER BY at DESC, id DESC LIMIT 1"
+        chosen = self._rows(f"SELECT DISTINCT ({newest}) FROM json_each(?) AS slot", (*values, times))
+        ids = json.dumps([first, *(id for (id,) in chosen)])
+        return "id IN (SELECT value FROM json_each(?))", (ids,)
 
     def events(
         self, session_id: int | None = None, server_id: int | None = None, limit: int | None = 50

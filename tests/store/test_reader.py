@@ -1,9 +1,11 @@
 import threading
+from typing import Any
 
 import pytest
 
 from store.errors import NotFound
 from store.reader import Reader, SessionProgress
+from store.records import RunRecord
 from store.writer import Writer
 from tests.store.examples import a_launch, a_run, a_sample, a_server, a_session, an_event, fill
 
@@ -82,6 +84,40 @@ def test_samples_in_order_since_a_moment_and_the_newest(writer: Writer, reader: 
     assert seconds(since=at(3)) == []
     assert reader.samples(limit=1)[0].server_id == other
     assert reader.samples(server_id=server_id)[0].raw == {"gpus": [{"index": 0}]}
+
+
+def test_samples_spread_over_the_time_there_is(writer: Writer, reader: Reader) -> None:
+    server_id, other = writer.insert(a_server()), writer.insert(a_server())
+    often = [a_sample(at=at(second), server_id=server_id) for second in range(11)]
+    seldom = [a_sample(at=at(second), server_id=server_id) for second in range(20, 60, 10)]
+    writer.insert_samples([*often, *seldom, *(a_sample(at=at(second), server_id=other) for second in range(60))])
+
+    def seconds(**how: Any) -> list[str]:
+        return [sample.at for sample in reader.samples(server_id=server_id, **how)]
+
+    assert seconds(at_most=6) == [at(0), at(10), at(20), at(30), at(40), at(50)]
+    assert seconds(at_most=2) == [at(0), at(50)]
+    assert seconds(at_most=15) == seconds()
+    assert seconds(until=at(10), at_most=6) == [at(0), at(2), at(4), at(6), at(8), at(10)]
+    assert seconds(since=at(3), until=at(5)) == [at(4), at(5)]
+    assert reader.samples(server_id=99, at_most=2) == []
+    assert reader.samples(server_id=server_id, at_most=2)[0].raw == {"gpus": [{"index": 0}]}
+
+
+def test_one_run_one_launch_and_the_lines_of_all(writer: Writer, reader: Reader) -> None:
+    session_id, _, launch_id, run_id = fill(writer)
+    writer.update(RunRecord, run_id, limited_by="KV-bound")
+    fill(writer)
+    assert reader.run(run_id) == a_run(
+        session_id, launch_id, id=run_id, limited_by="KV-bound", metrics=reader.run(run_id).metrics
+    )
+    assert reader.launch(launch_id).state == "done"
+    (line,) = reader.run_lines(session_id)
+    assert (line.id, line.kind, line.total_tok_per_s, line.limited_by) == (run_id, "measured", 27223.5, "KV-bound")
+    with pytest.raises(NotFound, match="no run 9"):
+        reader.run(9)
+    with pytest.raises(NotFound, match="no launch 9"):
+        reader.launch(9)
 
 
 def test_events_the_newest_last_and_no_more_than_asked(writer: Writer, reader: Reader) -> None:
