@@ -149,7 +149,7 @@ class Reader:
         said = self._limited_by(session_id)
         columns = ", ".join(RunLine._fields[:-1])
         rows = self._rows(f"SELECT {columns} FROM run WHERE session_id = ? ORDER BY id", (session_id,))
-        return [RunLine(*row, said.get(row[0])) for row in rows]
+        return [RunLine._make((*row, said.get(row[0]))) for row in rows]
 
     def _limited_by(self, session_id: int) -> dict[int, str]:
         """Run id → its sentence. The column stands behind `raw` in its row; it is read from an index that has it."""
