@@ -1,0 +1,52 @@
+"""Windows of recorded servers, for tests of what is drawn from one."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from engine.metrics import parse_metrics
+from engine.records import GpuReading
+from engine.sample_record import to_record
+from engine.window import Window
+from store.clock import format_utc
+from store.records import SampleRecord
+
+METRICS = Path(__file__).parent.parent / "fixtures/h200-vllm-0.25.1/metrics"
+START = datetime(2026, 11, 30, 14, 0, tzinfo=UTC)
+STARVED = (("kv-starved-load-00", 0), ("kv-starved-load-03", 3), ("kv-starved-load-06", 6), ("kv-starved-load-09", 9))
+STARVED += (("kv-starved-load-12", 12), ("kv-starved-end", 50))
+"""A server whose KV cache is full: 200 users, and the seconds at which it was asked."""
+
+HOSTILE_NUMBERS: tuple[Any, ...] = (1.0, float("nan"), float("inf"), None, 1e300)
+HOSTILE_TEXTS = (
+    "[/mnt/x]",
+    "[a=b]",
+    "[bold red]x[/]",
+    "\x1b[31mred\x1b[0m\x1b[2J",
+    "x" * 10_000,
+    "模型测试" * 40,
+    "e\u0301\u0323" * 30 + "👩‍👩‍👧‍👦" * 10,
+    "a\nb\tc\x00\u202e",
+    "",
+)
+
+
+def at(second: float) -> str:
+    return format_utc(START + timedelta(seconds=second))
+
+
+def scraped(page: str, second: float) -> SampleRecord:
+    """The sample that a recorded page gives at a second of ours."""
+    sample = parse_metrics((METRICS / f"{page}.txt").read_text(), at(second), second)
+    return to_record(sample, GpuReading(at(second), second))
+
+
+def starved(seconds: float = 60.0) -> Window:
+    """The recorded server under load, as a window shows it."""
+    return Window(seconds, [scraped(page, second) for page, second in STARVED])
+
+
+def made(samples: Sequence[dict[str, Any]], seconds: float = 60.0) -> Window:
+    """A window of samples a second apart, each given by its fields."""
+    return Window(seconds, [SampleRecord(at=at(second), **fields) for second, fields in enumerate(samples)])

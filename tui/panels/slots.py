@@ -1,0 +1,131 @@
+"""A window cut into slots of time, for histories: what a slot held is worked out once, when the slot is over.
+
+A history of fifteen minutes at one sample a second would else be read whole for each chart at each tick.
+"""
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from itertools import pairwise
+from statistics import median
+
+from engine.histograms import between, percentile
+from engine.sample_record import histogram_of, total_of
+from engine.window import Window
+from store.clock import parse_utc
+from store.records import SampleRecord
+
+SHORTEST_S = 2.0  # at one sample a second a shorter slot is empty now and then although nothing is amiss
+
+Timed = tuple[float, SampleRecord]
+Make = Callable[[Timed | None, Sequence[Timed]], float | None]
+"""From the last sample before a slot and those in it (at least one) to the slot's value."""
+
+
+class Slots:
+    """The last `count` slots of a window, oldest first. Slots stand on multiples of their length, so that a history
+    moves by whole columns and its peaks do not dance."""
+
+    def __init__(self) -> None:
+        self._window: Window | None = None
+        self._length = 0.0
+        self._first = 0
+        self._last = -1
+        self._until = -math.inf
+        self._held: dict[int, list[Timed]] = {}
+        self._made: dict[tuple[Hashable, int], float | None] = {}
+
+    def follow(self, window: Window, count: int) -> None:
+        """Take what is new in the window. Another window, or another number of slots, begins anew."""
+        length = self._slot_length(window, count)
+        if window is not self._window or length != self._length:
+            self.__init__()  # type: ignore[misc]
+            self._window, self._length = window, length
+        fresh: list[Timed] = []
+        for sample in reversed(window.samples):
+            at = parse_utc(sample.at).timestamp()
+            if at <= self._until:
+                break
+            fresh.append((at, sample))
+        if not fresh:
+            return
+        for at, sample in reversed(fresh):
+            self._held.setdefault(math.floor(at / length), []).append((at, sample))
+        self._until = fresh[0][0]
+        self._last = math.floor(self._until / length)
+        self._first = self._last - max(1, min(count, round(window.seconds / length))) + 1
+        for slot in [slot for slot in self._held if slot < self._first - 1]:
+            del self._held[slot]
+        for key in [key for key in self._made if key[1] < self._first]:
+            del self._made[key]
+
+    def _slot_length(self, window: Window, count: int) -> float:
+        """Never shorter than two sampling intervals; kept as long as it is that, for a jitter must not redraw all."""
+        wanted = max(window.seconds / max(1, count), SHORTEST_S)
+        newest = [parse_utc(sample.at).timestamp() for sample in window.samples[-9:]]
+        steps = [later - earlier for earlier, later in pairwise(newest)]
+        return max(wanted, 2.0 * float(round(median(steps)))) if steps else wanted
+
+    def values(self, key: Hashable, make: Make) -> list[float | None]:
+        """The history of one quantity. `key` names it; None where a slot has no sample or no value."""
+        out: list[float | None] = []
+        before: Timed | None = None
+        for slot in range(self._first - 1, self._last + 1):
+            held = self._held.get(slot)
+            if slot >= self._first:
+                out.append(self._value(key, make, slot, before, held))
+            before = held[-1] if held else before
+        return out
+
+    def _value(
+        self, key: Hashable, make: Make, slot: int, before: Timed | None, held: Sequence[Timed] | None
+    ) -> float | None:
+        if (key, slot) in self._made:
+            return self._made[key, slot]
+        value = make(before, held) if held else None
+        if slot < self._last:  # it is over
+            self._made[key, slot] = value
+        return value
+
+
+def gauge(read: Callable[[SampleRecord], float | None]) -> Make:
+    """The mean of a gauge over the slot."""
+
+    def make(before: Timed | None, held: Sequence[Timed]) -> float | None:
+        known = [value for _, sample in held if (value := read(sample)) is not None and math.isfinite(value)]
+        return sum(known) / len(known) if known else None
+
+    return make
+
+
+def growth_rate(read: Callable[[SampleRecord], float | None]) -> Make:
+    """A counter's growth per second over the slot, None where it fell (the server started anew)."""
+
+    def make(before: Timed | None, held: Sequence[Timed]) -> float | None:
+        (since, first), (until, last) = before or held[0], held[-1]
+        earlier, later = read(first), read(last)
+        if earlier is None or later is None or until <= since or later < earlier:
+            return None
+        return (later - earlier) / (until - since)
+
+    return make
+
+
+def finished(sample: SampleRecord) -> float | None:
+    """Requests finished since the server began, for whatever reason."""
+    return total_of(sample, "requests_finished")
+
+
+def percentile_of(name: str, perc: float) -> Make:
+    """A percentile of what came into a histogram in the slot. Where the buckets leave it open, their bound."""
+
+    def make(before: Timed | None, held: Sequence[Timed]) -> float | None:
+        (_, first), (_, last) = before or held[0], held[-1]
+        earlier, later = histogram_of(first, name), histogram_of(last, name)
+        if earlier is None or later is None:
+            return None
+        found = percentile(between(earlier, later), perc)
+        if found is None:
+            return None
+        return found.value if found.resolved else found.upper if found.upper is not None else found.lower
+
+    return make
