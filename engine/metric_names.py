@@ -85,3 +85,17 @@ def _known() -> frozenset[str]:
 
 
 KNOWN_SERIES = _known()
+
+
+def _read() -> frozenset[str]:
+    single = (
+        *(RUNNING + WAITING + WAITING_BY_REASON + KV_USAGE + PREEMPTIONS + PROMPT_TOKENS + GENERATION_TOKENS),
+        *(PREFIX_QUERIES + PREFIX_HITS + REQUESTS_FINISHED + PROMPT_BY_SOURCE + REJECTIONS + SPEC_ACCEPTED_BY_POSITION),
+        *(SLEEP_STATE, LORA, CACHE_CONFIG, PROCESS_START),
+        *(name for group in COUNTERS.values() for name in group),
+    )
+    histograms = (name for group in HISTOGRAMS.values() for name in group)
+    return frozenset(single) | {name + suffix for name in histograms for suffix in ("_bucket", "_sum", "_count")}
+
+
+READ_SERIES = _read()

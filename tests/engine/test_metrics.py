@@ -7,6 +7,7 @@ import pytest
 
 from engine.metric_names import KNOWN_SERIES
 from engine.metrics import parse_metrics
+from engine.metrics_page import PageReader
 from engine.records import EngineError, EngineSample, LoraUse, ServerSample
 from tests.engine.observed import CPU, H200, METRICS, file_id
 
@@ -331,11 +332,12 @@ def test_what_is_no_metrics_page_is_said_so(body: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        'vllm:x{a="b} 1',
+        'vllm:num_requests_running{a="b} 1',
         'vllm:num_requests_running{engine="0"',
-        "vllm:x{le=1} z",
-        "vllm:x one",
-        'vllm:x{="\x1b[31m"} 1',
+        "vllm:num_requests_running{le=1} z",
+        "vllm:num_requests_running one",
+        "vllm:num_requests_running 1_0",
+        'vllm:num_requests_running{="\x1b[31m"} 1',
         "vllm:",
     ],
 )
@@ -344,10 +346,71 @@ def test_a_malformed_page_is_one_clear_line(line: str) -> None:
         sample(f"vllm:num_requests_waiting 1.0\n{line}\n")
 
 
-def test_a_page_cut_anywhere_is_read_or_refused_but_never_breaks() -> None:
+def test_a_malformed_line_of_what_is_not_read_costs_nothing() -> None:
+    found = sample('vllm:num_requests_waiting 1.0\nvllm:brand_new{a="b} 1\nvllm:other one\n')
+    assert (found.waiting, found.unknown) == (1.0, ("vllm:brand_new", "vllm:other"))
+
+
+def test_a_page_that_is_cut_anywhere_gives_no_number_that_was_cut() -> None:
     text = (H200 / "metrics/kv-starved-load-03.txt").read_text()
-    lines = [line for line in text.splitlines() if line.startswith(("vllm:num_", "vllm:kv"))]
-    page = "\n".join(lines)
+    lines = [line for line in text.splitlines() if line.startswith(("vllm:num_", "vllm:kv", "vllm:generation"))]
+    page = "\n".join(lines) + "\n"
+    whole = sample(page)
     for end in range(len(page)):
         with contextlib.suppress(EngineError):
-            sample(page[:end])
+            cut = sample(page[:end])
+            assert page[end - 1] == "\n"
+            assert cut.generation_tokens in (None, whole.generation_tokens)
+            assert cut.preemptions in (None, whole.preemptions)
+
+
+def test_openmetrics_may_end_without_a_line_feed() -> None:
+    assert sample("vllm:num_requests_running 2\n# EOF").running == 2.0
+    with pytest.raises(EngineError, match=r"^The answer of /metrics breaks off before its end\.$"):
+        sample("vllm:num_requests_running 2\nvllm:generation_tokens_total 1")
+
+
+@pytest.mark.parametrize("path", METRICS, ids=file_id)
+def test_a_kept_reader_reads_every_page_as_a_new_one_does(path: Path) -> None:
+    kept = PageReader()
+    for page in (path, *METRICS, path):
+        text = page.read_text()
+        assert parse_metrics(text, AT, CLOCK, kept) == sample(text)
+
+
+@pytest.mark.parametrize("line", ["vllm:num_requests_running one", "vllm:num_requests_running 1_0"])
+def test_a_kept_reader_refuses_what_a_new_one_refuses(line: str) -> None:
+    kept = PageReader()
+    assert parse_metrics("vllm:num_requests_running 1.0\n", AT, CLOCK, kept).running == 1.0
+    with pytest.raises(EngineError, match="cannot be read"):
+        parse_metrics(f"{line}\n", AT, CLOCK, kept)
+
+
+def test_times_and_exemplars_after_a_number_are_read_anew_each_time() -> None:
+    kept = PageReader()
+    for value in (3, 4):
+        timed = parse_metrics(f'vllm:num_requests_running{{engine="0"}} {value} 1796030665464\n', AT, CLOCK, kept)
+        exemplar = f'vllm:prompt_tokens_total{{engine="0"}} {value} # {{trace_id="x"}} 0.5\n# EOF\n'
+        assert timed.running == value
+        assert parse_metrics(exemplar, AT, CLOCK, kept).prompt_tokens == value
+
+
+def test_what_stands_there_twice_is_counted_once() -> None:
+    line = 'vllm:generation_tokens_total{engine="0"} '
+    assert sample(f"{line}5.0\n{line}7.0\n").generation_tokens == 7.0
+
+
+def test_absurd_numbers_neither_break_nor_become_infinite() -> None:
+    huge = "1" + "0" * 400
+    two = "".join(f'vllm:generation_tokens_total{{engine="{engine}"}} 1e308\n' for engine in range(3))
+    found = sample(f"vllm:num_requests_running {huge}\nvllm:num_requests_waiting 1e300\n{two}")
+    assert (found.running, found.waiting, found.generation_tokens) == (None, 1e300, None)
+    assert found.engines[0].generation_tokens == 1e308
+
+
+@pytest.mark.parametrize(
+    ("share", "perc"), [("0", 0.0), ("1", 100.0), ("1.0000001", 100.0), ("-0.1", None), ("57", None), ("1e308", None)]
+)
+def test_a_share_that_is_none_is_left_out(share: str, perc: float | None) -> None:
+    found = sample(f'vllm:num_requests_running{{engine="0"}} 1\nvllm:kv_cache_usage_perc{{engine="0"}} {share}\n')
+    assert (found.kv_perc, found.engines[0].kv_perc) == (perc, perc)
