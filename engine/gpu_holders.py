@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from engine.gpu import GpuReader, visible_indices
+from engine.gpu import GpuReader
 from engine.records import GpuSample
 from engine.text import clean
+from engine.visible_gpus import as_server_sees
 
 LookAtGpus = Callable[[], tuple[GpuSample, ...]]
 
@@ -16,9 +17,7 @@ def visible_gpus(gpu: GpuReader, environ: Mapping[str, str]) -> LookAtGpus:
     """What reads the GPUs that `environ` lets a server see; () without any."""
 
     def look() -> tuple[GpuSample, ...]:
-        reading = gpu.read()
-        indices = visible_indices(environ, reading.gpus)
-        return tuple(each for each in reading.gpus if indices is None or each.index in indices)
+        return as_server_sees(gpu.read(), environ).gpus
 
     return look
 

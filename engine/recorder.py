@@ -7,10 +7,11 @@ from typing import Self
 
 import httpx
 
-from engine.gpu import GpuReader, visible_indices
+from engine.gpu import GpuReader
 from engine.keeper.journal import PASSING, TRY_AGAIN_S, Journal
 from engine.sample_record import to_record
 from engine.sampler import Sampler
+from engine.visible_gpus import as_server_sees
 from store.records import SampleRecord
 
 INTERVAL_S = 1.0
@@ -21,8 +22,7 @@ def gpu_used(gpu: GpuReader, environ: Mapping[str, str]) -> Callable[[], float |
     """What reads the memory in use now, GiB over the GPUs that `environ` lets a server see; None without one."""
 
     def used() -> float | None:
-        reading = gpu.read()
-        return to_record(None, reading, indices=visible_indices(environ, reading.gpus)).gpu_mem_used_gib
+        return to_record(None, as_server_sees(gpu.read(), environ)).gpu_mem_used_gib
 
     return used
 
@@ -72,8 +72,8 @@ class Recorder:
     async def take(self) -> None:
         """Take one sample now. A run's first and last are taken so, on its very edges."""
         server, gpu, error = await self._sampler.once()
-        visible = visible_indices(self._environ, gpu.gpus)
-        record = to_record(server, gpu, self._server_id, self.run_id, visible, error)
+        seen = as_server_sees(gpu, self._environ)
+        record = to_record(server, seen, self._server_id, self.run_id, error=error)
         self._unwritten.append(record)
         if server is not None:
             busy = bool(server.running or server.waiting)

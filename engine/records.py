@@ -143,13 +143,24 @@ class GpuSample:
     throttle_reasons: tuple[str, ...] | None = None  # () is "not throttled", None is "cannot be read"
     pcie_rx_mib_per_s: float | None = None
     pcie_tx_mib_per_s: float | None = None
-    ecc_errors: float | None = None
+    ecc_errors: float | None = None  # uncorrected, since the driver was loaded
     processes: tuple[GpuProcess, ...] = ()
+    sm_clock_max_mhz: float | None = None
+    mem_clock_max_mhz: float | None = None
+    temp_slowdown_c: float | None = None  # from where the hardware slows it down
+    pcie_gen: float | None = None  # now; an idle link may fall back
+    pcie_gen_max: float | None = None
+    pcie_width: float | None = None  # lanes
+    pcie_width_max: float | None = None
+    ecc_corrected: float | None = None
+    mig: bool | None = None  # cut into slices: its figures are of the whole GPU
+    error: str | None = None  # why it does not answer; all else but its names is None then
 
 
 @dataclass(frozen=True, slots=True)
 class GpuReading:
-    """All GPUs at one moment. `note` is one line where there are none or they cannot be read (no driver, mismatch)."""
+    """All GPUs at one moment. `note` is one line where there are none or they cannot be read (no driver, mismatch), or
+    where one of them does not answer."""
 
     at: str
     clock: float

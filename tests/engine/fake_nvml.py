@@ -16,6 +16,21 @@ class NVMLError_NotSupported(NVMLError):
         return "Not Supported"
 
 
+class NVMLError_GpuIsLost(NVMLError):
+    def __str__(self) -> str:
+        return "GPU is lost"
+
+
+class NVMLError_Uninitialized(NVMLError):
+    def __str__(self) -> str:
+        return "Uninitialized"
+
+
+class NVMLError_NoPermission(NVMLError):
+    def __str__(self) -> str:
+        return "Insufficient Permissions"
+
+
 class NVMLError_LibraryNotFound(NVMLError):
     def __str__(self) -> str:
         return "NVML Shared Library Not Found"
@@ -27,7 +42,9 @@ class NVMLError_LibRmVersionMismatch(NVMLError):
 
 
 class FakeNvml:
-    """GPUs all alike. `broken` are functions that say NotSupported; `calls` counts how often each was asked."""
+    """GPUs all alike. `broken` are functions that say NotSupported, `lost` the positions of GPUs that fell off the bus,
+    `hidden` of those we may not see; with `gone` every function but nvmlInit raises it. `calls` counts how often each
+    was asked."""
 
     NVMLError = NVMLError
     nvmlMemory_v2 = 33554472
@@ -44,6 +61,9 @@ class FakeNvml:
         self.broken = broken or set()
         self.init_error = init_error
         self.throttle = throttle
+        self.lost: set[int] = set()
+        self.hidden: set[int] = set()
+        self.gone: Exception | None = None
         self.calls: dict[str, int] = {}
 
     def __getattr__(self, name: str) -> Any:
@@ -55,6 +75,14 @@ class FakeNvml:
             self.calls[name] = self.calls.get(name, 0) + 1
             if name in self.broken:
                 raise NVMLError_NotSupported
+            if self.gone is not None and name != "nvmlInit":
+                raise self.gone
+            by_position = name == "nvmlDeviceGetHandleByIndex"
+            asked = answer(self, *arguments) if by_position else next(iter(arguments), None)
+            if asked in {f"handle {position}" for position in self.lost}:
+                raise NVMLError_GpuIsLost
+            if by_position and arguments[0] in self.hidden:
+                raise NVMLError_NoPermission
             return answer(self, *arguments, **options)
 
         return ask
@@ -118,7 +146,28 @@ class FakeNvml:
         return {self.NVML_PCIE_UTIL_TX_BYTES: 512, self.NVML_PCIE_UTIL_RX_BYTES: 2048}[direction]
 
     def answer_nvmlDeviceGetTotalEccErrors(self, handle: str, kind: int, counter: int) -> int:
-        return 0
+        return {0: 12, 1: 0}[kind]
+
+    def answer_nvmlDeviceGetMaxClockInfo(self, handle: str, kind: int) -> int:
+        return {self.NVML_CLOCK_SM: 1980, self.NVML_CLOCK_MEM: 3201}[kind]
+
+    def answer_nvmlDeviceGetTemperatureThreshold(self, handle: str, threshold: int) -> int:
+        return {1: 87}[threshold]
+
+    def answer_nvmlDeviceGetCurrPcieLinkGeneration(self, handle: str) -> int:
+        return 4
+
+    def answer_nvmlDeviceGetMaxPcieLinkGeneration(self, handle: str) -> int:
+        return 5
+
+    def answer_nvmlDeviceGetCurrPcieLinkWidth(self, handle: str) -> int:
+        return 8
+
+    def answer_nvmlDeviceGetMaxPcieLinkWidth(self, handle: str) -> int:
+        return 16
+
+    def answer_nvmlDeviceGetMigMode(self, handle: str) -> list[int]:
+        return [0, 1]
 
     def answer_nvmlDeviceGetComputeRunningProcesses(self, handle: str) -> list[SimpleNamespace]:
         return [

@@ -1,11 +1,13 @@
 import dataclasses
 import math
+import threading
 from typing import Any
 
 import pytest
 
 from engine import gpu as gpu_module
-from engine.gpu import SLOW_FIELDS_TTL_S, GpuReader, visible_indices
+from engine.gpu import LOOK_FOR_LOST_S, START_AGAIN_S, GpuReader
+from engine.gpu_fields import SLOW_FIELDS_TTL_S
 from engine.records import GpuProcess, GpuReading, GpuSample
 from tests.engine.fake_nvml import (
     MIB,
@@ -16,6 +18,7 @@ from tests.engine.fake_nvml import (
     NVMLError,
     NVMLError_LibraryNotFound,
     NVMLError_LibRmVersionMismatch,
+    NVMLError_Uninitialized,
 )
 
 GIB = 2**30
@@ -59,6 +62,15 @@ def test_every_field_in_its_unit() -> None:
                 pcie_tx_mib_per_s=0.5,
                 ecc_errors=0.0,
                 processes=(GpuProcess(693, 133780 * MIB / GIB, "VLLM::EngineCore"), GpuProcess(7, None, None)),
+                sm_clock_max_mhz=1980.0,
+                mem_clock_max_mhz=3201.0,
+                temp_slowdown_c=87.0,
+                pcie_gen=4.0,
+                pcie_gen_max=5.0,
+                pcie_width=8.0,
+                pcie_width_max=16.0,
+                ecc_corrected=12.0,
+                mig=False,
             ),
         ),
         driver="580.159.04",
@@ -78,7 +90,14 @@ FIELDS = {
     "nvmlDeviceGetClockInfo": ("sm_clock_mhz", "mem_clock_mhz"),
     "nvmlDeviceGetTemperature": ("temp_c",),
     "nvmlDeviceGetPcieThroughput": ("pcie_rx_mib_per_s", "pcie_tx_mib_per_s"),
-    "nvmlDeviceGetTotalEccErrors": ("ecc_errors",),
+    "nvmlDeviceGetTotalEccErrors": ("ecc_errors", "ecc_corrected"),
+    "nvmlDeviceGetMaxClockInfo": ("sm_clock_max_mhz", "mem_clock_max_mhz"),
+    "nvmlDeviceGetTemperatureThreshold": ("temp_slowdown_c",),
+    "nvmlDeviceGetCurrPcieLinkGeneration": ("pcie_gen",),
+    "nvmlDeviceGetMaxPcieLinkGeneration": ("pcie_gen_max",),
+    "nvmlDeviceGetCurrPcieLinkWidth": ("pcie_width",),
+    "nvmlDeviceGetMaxPcieLinkWidth": ("pcie_width_max",),
+    "nvmlDeviceGetMigMode": ("mig",),
     "nvmlDeviceGetComputeRunningProcesses": ("processes",),
 }
 
@@ -107,6 +126,7 @@ def test_throttle_reasons_that_cannot_be_read_are_none() -> None:
         (0x4, ("power cap",)),
         (0x1 | 0x8 | 0x40, ("hardware slowdown", "hardware thermal")),
         (0x20 | 0x80, ("software thermal", "power brake")),
+        (0x4 | 0x10000, ("power cap", "reason 0x10000")),  # one that a later driver may have
     ],
 )
 def test_throttle_reasons_in_words_under_both_names(bits: int, words: tuple[str, ...], broken: set[str]) -> None:
@@ -196,12 +216,141 @@ def test_the_module_of_nvidia_ml_py_is_read_without_raising() -> None:
     assert reading.gpus or reading.note
 
 
-def test_a_gpu_that_fell_off_the_bus_is_named() -> None:
+FAST = 9  # calls that one GPU costs each second
+
+
+def test_a_reading_is_cheap_and_dear_fields_are_spread_over_readings() -> None:
+    nvml, clock = FakeNvml(count=8), Clock()
+    gpus = reader(nvml, clock)
+    gpus.read()
+    for _ in range(5):
+        clock.seconds += 1
+        before = sum(nvml.calls.values())
+        gpus.read()
+        assert sum(nvml.calls.values()) - before == 8 * FAST
+    clock.seconds += SLOW_FIELDS_TTL_S
+    for _ in range(8):
+        before = nvml.calls["nvmlDeviceGetPcieThroughput"]
+        gpus.read()
+        assert nvml.calls["nvmlDeviceGetPcieThroughput"] - before == 2  # one GPU's, though all are due
+    before = sum(nvml.calls.values())
+    gpus.read()
+    assert sum(nvml.calls.values()) - before == 8 * FAST
+
+
+def test_a_gpu_that_tells_nothing_is_named() -> None:
     nvml = FakeNvml(count=2)
     gpus = reader(nvml)
     gpus.read()
     nvml.broken = set(FIELDS)
-    assert gpus.read().note == "GPU 0, 1 does not answer NVML; `nvidia-smi` may say why."
+    assert gpus.read().note == "GPU 0, 1 cannot be read (it does not answer); `nvidia-smi` may say why."
+
+
+def test_a_gpu_that_falls_off_the_bus_leaves_the_others_and_comes_back() -> None:
+    nvml, clock = FakeNvml(count=3), Clock()
+    gpus = reader(nvml, clock)
+    whole = gpus.read()
+    nvml.lost = {1}
+    for _ in range(3):
+        clock.seconds += 1
+        reading = gpus.read()
+        assert reading.note == "GPU 1 cannot be read (GPU is lost); `nvidia-smi` may say why."
+        assert reading.gpus[1] == GpuSample(1, uuid="GPU-11111111-0000", name="NVIDIA H200", error="GPU is lost")
+        assert (reading.gpus[0], reading.gpus[2]) == (whole.gpus[0], whole.gpus[2])
+    assert nvml.calls["nvmlInit"] == 1
+    nvml.lost = set()
+    assert (gpus.read().gpus, gpus.read().note) == (whole.gpus, None)
+
+
+def test_a_lost_gpu_is_looked_for_by_a_new_start_and_the_others_keep_their_index() -> None:
+    class Shrunk(FakeNvml):
+        """A driver that has dropped its GPU 0: what was 1 and 2 stands at 0 and 1."""
+
+        dropped = 0
+
+        def answer_nvmlDeviceGetCount(self) -> int:
+            return self.count - self.dropped
+
+        def answer_nvmlDeviceGetHandleByIndex(self, index: int) -> str:
+            return f"handle {index + self.dropped}"
+
+    nvml, clock = Shrunk(count=3), Clock()
+    gpus = reader(nvml, clock)
+    gpus.read()
+    nvml.lost, nvml.dropped = {0}, 1
+    for _ in range(3):
+        clock.seconds += LOOK_FOR_LOST_S
+        reading = gpus.read()
+        assert [(gpu.index, gpu.uuid, gpu.error is None) for gpu in reading.gpus] == [
+            (0, "GPU-00000000-0000", False),
+            (1, "GPU-11111111-0000", True),
+            (2, "GPU-22222222-0000", True),
+        ]
+        assert "GPU 0 cannot be read" in str(reading.note)
+    assert nvml.calls["nvmlInit"] > 1
+    nvml.lost, nvml.dropped = set(), 0
+    clock.seconds += LOOK_FOR_LOST_S
+    gpus.read()
+    clock.seconds += LOOK_FOR_LOST_S
+    assert gpus.read().note is None
+
+
+def test_a_gpu_that_was_lost_before_and_one_that_we_may_not_see() -> None:
+    nvml = FakeNvml(count=3)
+    nvml.lost, nvml.hidden = {0}, {2}
+    reading = reader(nvml).read()
+    assert [(gpu.index, gpu.error is None) for gpu in reading.gpus] == [(0, False), (1, True)]
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (NVMLError_Uninitialized(), "its driver went away (Uninitialized); llmtune asks again by itself."),
+        (NVMLError_LibRmVersionMismatch(), "its driver was replaced under us (RM has detected"),
+    ],
+)
+def test_a_driver_that_goes_under_us_is_one_line_until_it_is_back(error: NVMLError, said: str) -> None:
+    nvml, clock = FakeNvml(count=2), Clock()
+    gpus = reader(nvml, clock)
+    whole = gpus.read()
+    nvml.gone = error
+    for _ in range(3):
+        reading = gpus.read()
+        assert reading.gpus == ()
+        assert said in str(reading.note)
+    nvml.gone = None
+    assert gpus.read().gpus == ()  # not asked at each reading
+    clock.seconds += START_AGAIN_S
+    assert (gpus.read().gpus, gpus.read().note, nvml.calls["nvmlInit"]) == (whole.gpus, None, 2)
+
+
+def test_a_driver_that_is_loaded_later_is_found() -> None:
+    nvml, clock = FakeNvml(init_error=NVMLError_LibraryNotFound()), Clock()
+    gpus = reader(nvml, clock)
+    assert gpus.read().gpus == ()
+    nvml.init_error = None
+    clock.seconds += START_AGAIN_S
+    assert len(gpus.read().gpus) == 1
+
+
+def test_closing_does_not_wait_for_an_nvml_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu_module, "_CLOSE_WITHIN_S", 0.01)
+    asked, release = threading.Event(), threading.Event()
+
+    class Hanging(FakeNvml):
+        def answer_nvmlDeviceGetTemperature(self, handle: str, sensor: int) -> int:
+            asked.set()
+            release.wait()
+            return 40
+
+    gpus = reader(Hanging())
+    thread = threading.Thread(target=gpus.read)
+    thread.start()
+    assert asked.wait(5)
+    gpus.close()
+    assert thread.is_alive()
+    release.set()
+    thread.join()
 
 
 def test_a_function_newer_than_the_driver_is_absent() -> None:
@@ -223,36 +372,3 @@ def test_a_function_newer_than_the_driver_is_absent() -> None:
 def test_only_finite_numbers_leave() -> None:
     for value in dataclasses.asdict(reader(FakeNvml()).read().gpus[0]).values():
         assert not isinstance(value, float) or math.isfinite(value)
-
-
-GPUS = tuple(GpuSample(index, uuid=f"GPU-{index}abc-{index}") for index in range(4))
-
-
-@pytest.mark.parametrize(
-    ("listed", "indices"),
-    [
-        (None, None),
-        ("", ()),
-        ("-1", ()),
-        ("2", (2,)),
-        ("3,1", (3, 1)),
-        (" 1 , 0 ", (1, 0)),
-        ("0,-1,1", (0,)),  # CUDA stops at the first that is none
-        ("0,9,1", (0,)),
-        ("1,1", (1,)),
-        ("GPU-2abc-2", (2,)),
-        ("GPU-2", (2,)),
-        ("GPU-2,0", (2, 0)),
-        ("GPU-", ()),  # not one GPU's alone
-        ("GPU-zzz,0", ()),
-        ("MIG-123,1", (1,)),
-        ("x" * 10, ()),
-    ],
-)
-def test_visible_devices_as_physical_indices(listed: str | None, indices: tuple[int, ...] | None) -> None:
-    environ = {} if listed is None else {"CUDA_VISIBLE_DEVICES": listed}
-    assert visible_indices(environ, GPUS) == indices
-
-
-def test_visible_numbers_need_no_reading() -> None:
-    assert visible_indices({"CUDA_VISIBLE_DEVICES": "3,1"}) == (3, 1)
