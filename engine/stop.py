@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from engine.patience import Patient
 from engine.ports import is_free
 from engine.process import group_members, is_alive, marked, send_signal
 from engine.records import ProcessIdentity
@@ -134,18 +135,25 @@ async def wait_released(
 ) -> tuple[bool, bool | None]:
     """Wait until the port can be bound again and the GPU memory in use (GiB) has not moved for a second.
 
-    Returns whether each came to pass in `timeout_s`; None for a GPU memory that nobody can read.
+    Returns whether each came to pass in `timeout_s`; None for a GPU memory that nobody can read. One that could be read
+    and then cannot for a moment (NVML is started anew, a GPU hangs) is waited for: its second begins again.
     """
     deadline = time.monotonic() + timeout_s
     free = await _until(lambda: is_free(host, port), deadline)
     if read_gpu_used is None:
         return free, None
+    gpu = Patient(read_gpu_used)
     readings: deque[float] = deque(maxlen=_GPU_READINGS)
+    was_read = False
     while time.monotonic() < deadline:
-        used = read_gpu_used()
-        if used is None:
+        used = await gpu.ask(deadline - time.monotonic())
+        if used is None and not was_read:
             return free, None
-        readings.append(used)
+        if used is None:
+            readings.clear()
+        else:
+            was_read = True
+            readings.append(used)
         if len(readings) == _GPU_READINGS and max(readings) - min(readings) <= _GPU_FLAT_GIB:
             return free, True
         await asyncio.sleep(_GPU_EVERY_S)

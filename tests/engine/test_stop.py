@@ -1,14 +1,17 @@
+import asyncio
 import os
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
+from engine.ports import free_port
 from engine.process import descendants, identify, marked
 from engine.stop import StopReport, end_leftovers, find_ours, wait_released
 
@@ -110,6 +113,41 @@ async def test_released_means_port_free_and_gpu_memory_flat() -> None:
     assert await wait_released("127.0.0.1", port, lambda: None) == (True, None)
     ever = iter(range(1000))
     assert await wait_released("127.0.0.1", port, lambda: next(ever), timeout_s=0.6) == (True, False)
+
+
+async def test_gpu_memory_whose_readings_come_and_go_is_waited_for() -> None:
+    """While NVML is started anew there is no reading: that is not the same as memory that nobody can read."""
+    port = free_port("127.0.0.1", 8600)
+    readings = iter([19.5, None, None, 19.5, 19.5, None, 19.5, 2.0, 1.0, 1.0, None, 1.0, 1.0, 1.0, 1.0, 7.0])
+    assert await wait_released("127.0.0.1", port, lambda: next(readings)) == (True, True)
+    assert next(readings) == 7.0
+    gone = iter([19.5])
+    assert await wait_released("127.0.0.1", port, lambda: next(gone, None), timeout_s=0.6) == (True, False)
+
+
+async def test_a_driver_that_hangs_holds_up_neither_the_wait_nor_the_loop() -> None:
+    release = threading.Event()
+
+    def hang() -> float:
+        release.wait(10)
+        return 1.0
+
+    ticks = 0
+
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            await asyncio.sleep(0.02)
+            ticks += 1
+
+    ticking = asyncio.create_task(tick())
+    began = time.monotonic()
+    port = free_port("127.0.0.1", 8600)
+    assert await wait_released("127.0.0.1", port, hang, timeout_s=0.4) == (True, None)
+    ticking.cancel()
+    release.set()
+    assert time.monotonic() - began < 2
+    assert ticks > 5
 
 
 def test_a_report_says_what_is_still_wrong() -> None:
