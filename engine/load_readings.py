@@ -1,0 +1,188 @@
+"""The samples of a while as readings of each engine: how long each stands for, and what a scheduler and GPUs did then.
+
+A gauge of vLLM's scheduler is written at the end of a step and stands until the end of the next, so a reading stands
+for the time since the one before. Requests that arrive during a step join the queue only before the next is scheduled:
+what counts as waiting was really not let in (EngineCore.run_busy_loop and Scheduler.make_stats of V1).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+from typing import Any
+
+from engine.histograms import between
+from engine.records import Histogram
+from engine.sample_record import histogram_of
+from store.records import SampleRecord
+
+Timed = Sequence[tuple[float, SampleRecord]]  # (unix seconds, sample), ascending
+
+LONGEST_S, LONGEST_TIMES = 5.0, 4.0
+"""A pause of the sampling counts for so many seconds, or for so many usual intervals, at most: what was meanwhile is
+not known."""
+
+# Names of engine.gpu.THROTTLE_REASONS. Clocks that somebody set lower are no throttling.
+POWER_REASONS = frozenset({"power cap", "power brake"})
+HEAT_REASONS = frozenset({"software thermal", "hardware thermal", "hardware slowdown"})
+AT_THE_LIMIT = 0.98
+"""Share of the power limit from which a GPU is taken to be capped where its reasons cannot be read: the cap regulates
+to within about one per cent of the limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One engine at the end of `seconds`. `waiting` are requests for which there is no room; `deferred` wait for
+    something else (a grammar, a remote KV cache, a slot for an adapter)."""
+
+    seconds: float
+    running: float | None
+    waiting: float | None
+    deferred: float
+    kv_perc: float | None
+    preempted: float
+
+    @property
+    def answered(self) -> bool:
+        return self.running is not None and self.waiting is not None
+
+
+@dataclass(frozen=True, slots=True)
+class GpuLoad:
+    """The GPUs over the readings in which requests ran: means, and for how long they were throttled. None: not
+    readable."""
+
+    util_perc: float | None = None
+    power_w: float | None = None
+    power_limit_w: float | None = None
+    clock_mhz: float | None = None
+    clock_most_mhz: float | None = None
+    capped_s: float = 0.0
+    hot_s: float = 0.0
+
+    @property
+    def power_share(self) -> float | None:
+        """Of the limit, 0 to 1."""
+        return self.power_w / self.power_limit_w if self.power_w is not None and self.power_limit_w else None
+
+
+def last_life(timed: Timed) -> Timed:
+    """The samples since the server started last."""
+    begin, answered = 0, None
+    for at, (_, sample) in enumerate(timed):
+        if sample.running is None:
+            continue
+        if answered is not None and _restarted(answered, sample):
+            begin = at
+        answered = sample
+    return timed[begin:]
+
+
+def _restarted(before: SampleRecord, after: SampleRecord) -> bool:
+    starts = before.raw.get("process_start"), after.raw.get("process_start")
+    if None not in starts and starts[0] != starts[1]:
+        return True
+    old, new = before.generation_tokens, after.generation_tokens
+    return old is not None and new is not None and new < old
+
+
+def engine_readings(timed: Timed) -> dict[str, tuple[Reading, ...]]:
+    """The readings of each engine by its name; of a server that has one, under "". The first sample has no time that
+    it stands for and gives no reading."""
+    stands = _seconds(timed)
+    names = [str(each.get("engine")) for each in _engines(timed[-1][1])] if timed else []
+    if len(names) < 2:
+        return {"": tuple(_reading(seconds, before, now) for seconds, before, now in stands)}
+    return {name: tuple(_of_engine(seconds, before, now, name) for seconds, before, now in stands) for name in names}
+
+
+def _seconds(timed: Timed) -> list[tuple[float, SampleRecord, SampleRecord]]:
+    pairs = [(now_at - before_at, before, now) for (before_at, before), (now_at, now) in pairwise(timed)]
+    most = max(LONGEST_S, LONGEST_TIMES * median(passed for passed, _, _ in pairs)) if pairs else 0.0
+    return [(min(passed, most), before, now) for passed, before, now in pairs]
+
+
+def _reading(seconds: float, before: SampleRecord, now: SampleRecord) -> Reading:
+    reasons = now.raw.get("waiting_by_reason")
+    deferred = _number(reasons.get("deferred")) if isinstance(reasons, Mapping) else None
+    waiting = now.waiting
+    if waiting is not None and deferred:
+        waiting = max(0.0, waiting - deferred)
+    return Reading(
+        seconds, now.running, waiting, deferred or 0.0, now.kv_perc, _grown(before.preemptions, now.preemptions)
+    )
+
+
+def _of_engine(seconds: float, before: SampleRecord, now: SampleRecord, name: str) -> Reading:
+    old, new = ({str(each.get("engine")): each for each in _engines(one)}.get(name, {}) for one in (before, now))
+    return Reading(
+        seconds,
+        _number(new.get("running")),
+        _number(new.get("waiting")),
+        0.0,
+        _number(new.get("kv_perc")),
+        _grown(_number(old.get("preemptions")), _number(new.get("preemptions"))),
+    )
+
+
+def came_in(timed: Timed, name: str) -> Histogram | None:
+    """What came into a histogram over the samples, all of one life of the server."""
+    found = [kept for at in (0, -1) if (kept := histogram_of(timed[at][1], name))] if timed else []
+    return between(*found) if len(found) == 2 else None
+
+
+def gpu_load(timed: Timed) -> GpuLoad:
+    """Of the GPUs that hold a process (all, where none is shown to hold one), while requests ran."""
+    sums = {name: [0.0, 0.0] for name in ("util_perc", "power_w", "power_limit_w", "sm_clock_mhz", "sm_clock_max_mhz")}
+    capped = hot = 0.0
+    for seconds, _, now in _seconds(timed):
+        gpus = _gpus(now)
+        if not now.running or not gpus:
+            continue
+        for name, total in sums.items():
+            values = [value for gpu in gpus if (value := _number(gpu.get(name))) is not None]
+            if len(values) == len(gpus):  # a figure of some of them would be wrong
+                combined = sum(values) if name.startswith("power") else sum(values) / len(values)
+                total[0] += combined * seconds
+                total[1] += seconds
+        capped += seconds * any(_held_back(gpu, POWER_REASONS) for gpu in gpus)
+        hot += seconds * any(_held_back(gpu, HEAT_REASONS) for gpu in gpus)
+    means = {name: total / weight if weight else None for name, (total, weight) in sums.items()}
+    return GpuLoad(
+        means["util_perc"],
+        means["power_w"],
+        means["power_limit_w"],
+        means["sm_clock_mhz"],
+        means["sm_clock_max_mhz"],
+        capped,
+        hot,
+    )
+
+
+def _held_back(gpu: Mapping[str, Any], reasons: frozenset[str]) -> bool:
+    given = gpu.get("throttle_reasons")
+    if isinstance(given, list):
+        return not reasons.isdisjoint(str(each) for each in given)
+    power, limit = _number(gpu.get("power_w")), _number(gpu.get("power_limit_w"))
+    return reasons is POWER_REASONS and power is not None and bool(limit) and power >= AT_THE_LIMIT * (limit or 0.0)
+
+
+def _gpus(sample: SampleRecord) -> list[Mapping[str, Any]]:
+    found = list(_mappings(sample.raw.get("gpus")))
+    return [gpu for gpu in found if gpu.get("processes")] or found
+
+
+def _engines(sample: SampleRecord) -> Iterator[Mapping[str, Any]]:
+    return _mappings(sample.raw.get("engines"))
+
+
+def _mappings(value: object) -> Iterator[Mapping[str, Any]]:
+    return (each for each in value if isinstance(each, Mapping)) if isinstance(value, list) else iter(())
+
+
+def _grown(before: float | None, now: float | None) -> float:
+    return max(0.0, now - before) if before is not None and now is not None else 0.0
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
