@@ -4,6 +4,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -11,6 +12,7 @@ from typing import Any, Self
 from store.errors import NotFound, StoreError, translated
 from store.records import SampleRecord
 from store.rows import Record, encode, shape, to_row
+from store.thinning import BATCH, hold_back, thin_some
 
 
 class Writer:
@@ -82,6 +84,12 @@ class Writer:
             if found[0] == "running":
                 raise StoreError(f"Session {id} is running: stop it first (`llmtune stop {id}`), then delete it")
             self._connection.execute("DELETE FROM session WHERE id = ?", (id,))
+            hold_back(self._connection)
+
+    def thin(self, now: datetime, at_most: int = BATCH) -> bool:
+        """Thin some old samples in one short transaction (store.thinning); whether there are more to come."""
+        with self.transaction():
+            return thin_some(self._connection, now, at_most)
 
     def close(self) -> None:
         """Closes the connection; further calls fail. Closing twice is fine."""
