@@ -1,10 +1,10 @@
 """Who holds GPU memory, in words, for a start that found too little free. Only shown; nothing is signalled."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from engine.gpu import GpuReader
+from engine.gpu_owners import Owners, find_owners, held_by
 from engine.records import GpuSample
-from engine.text import clean
 from engine.visible_gpus import as_server_sees
 
 LookAtGpus = Callable[[], tuple[GpuSample, ...]]
@@ -27,19 +27,19 @@ def smallest_total_gib(gpus: Sequence[GpuSample]) -> float | None:
     return min((gpu.mem_total_gib for gpu in gpus if gpu.mem_total_gib), default=None)
 
 
-def holders(gpus: Sequence[GpuSample], ours: Collection[int] = ()) -> str | None:
-    """ "VLLM::EngineCore (process 3364) 19.0 GiB, process 77 1.2 GiB", most memory first, without the pids of `ours`;
-    None where the driver shows nobody. In a container its pids may be the host's."""
+def holders(
+    gpus: Sequence[GpuSample],
+    ours: Collection[int] = (),
+    owners_of: Callable[[Iterable[int]], Owners] = find_owners,
+) -> str | None:
+    """ "pid 3364 (VLLM::EngineCore) 19.0 GiB, pid 77 1.2 GiB", most memory first, without the pids of `ours`; None
+    where the driver shows nobody."""
     found = [
-        (process.used_gib, process)
+        process
         for gpu in gpus
         for process in gpu.processes
         if process.pid not in ours and process.used_gib is not None and process.used_gib >= _SMALL_GIB
     ]
-    found.sort(key=lambda each: -each[0])
-    named = [
-        (f"{clean(process.name, 60)} (process {process.pid})" if process.name else f"process {process.pid}")
-        + f" {used:.1f} GiB"
-        for used, process in found[:_SHOWN]
-    ]
-    return ", ".join(named) or None
+    found.sort(key=lambda process: -(process.used_gib or 0.0))
+    owners = owners_of(process.pid for process in found[:_SHOWN])
+    return ", ".join(held_by(process, owners[process.pid]) for process in found[:_SHOWN]) or None

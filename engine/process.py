@@ -105,13 +105,28 @@ def marked(marker: str) -> list[ProcessIdentity]:
 
 def markers() -> dict[int, str]:
     """The marker of every live process that has one in its environment, by pid."""
+    found = ((stat, marker_of(stat.pid)) for stat in all_stats())
+    return {stat.pid: marker for stat, marker in found if marker is not None and _lives(stat)}
+
+
+def marker_of(pid: int) -> str | None:
+    """The marker in the environment of `pid`, None without one or where it cannot be read. A process that sets its own
+    title may have written over it."""
     prefix = f"{MARKER_VARIABLE}=".encode()
-    found: dict[int, str] = {}
-    for stat in all_stats():
-        for variable in _environ(stat.pid):
-            if variable.startswith(prefix) and _lives(stat):
-                found[stat.pid] = variable.removeprefix(prefix).decode(errors="replace")
-    return found
+    found = (variable for variable in _environ(pid) if variable.startswith(prefix))
+    return next((variable.removeprefix(prefix).decode(errors="replace") for variable in found), None)
+
+
+def opens_gpu(pid: int) -> bool | None:
+    """Whether that process has a GPU's device open; None for another user's, of which that cannot be seen. False where
+    there is no such process."""
+    try:
+        names = os.listdir(_PROC / str(pid) / "fd")
+    except PermissionError:
+        return None
+    except OSError:
+        return False
+    return bool(names) and any(link.startswith(("/dev/nvidia", "/dev/dxg")) for link in _open_links(pid))
 
 
 def command_line(pid: int) -> str | None:

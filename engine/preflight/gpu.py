@@ -1,15 +1,14 @@
 """The GPUs, their driver, and who holds their memory."""
 
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from engine.gpu import GpuReader
+from engine.gpu_owners import ANOTHER, UNSEEN, Owner, find_owners, held_by
 from engine.preflight.check import Check
 from engine.preflight.installation import VllmReading, for_cpu
-from engine.records import GpuProcess, GpuReading, GpuSample
+from engine.records import GpuReading, GpuSample
 
 # The oldest driver for each major version of CUDA, any minor one
 # (https://docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatibility.html).
@@ -34,19 +33,8 @@ def read_gpus() -> GpuMachine:
     finally:
         reader.close()
     pids = {process.pid for gpu in reading.gpus for process in gpu.processes}
-    return GpuMachine(reading, frozenset(pid for pid in pids if _is_here(pid)))
-
-
-def _is_here(pid: int, proc: Path = Path("/proc")) -> bool:
-    """Whether the process that NVML means by `pid` is the one that /proc shows under it. In a container NVML may tell
-    pids of the host, which here belong to nobody or to somebody else: a process on a GPU has its device open."""
-    try:
-        links = [os.readlink(link) for link in (proc / str(pid) / "fd").iterdir()]
-    except PermissionError:
-        return True  # another user's: it exists, and more cannot be said
-    except OSError:
-        return False
-    return any(link.startswith(("/dev/nvidia", "/dev/dxg")) for link in links)
+    owners = find_owners(pids)
+    return GpuMachine(reading, frozenset(pid for pid in pids if owners[pid].whose != "unseen"))
 
 
 def gpu_checks(machine: GpuMachine, vllm: VllmReading | None, ours: Mapping[int, str]) -> list[Check]:
@@ -113,7 +101,7 @@ def _memory(gpu: GpuSample, total: float, free: float, here: frozenset[int], our
     name = f"GPU {gpu.index} memory"
     share = free / total if total else 0.0
     found = f"{free:.1f} of {total:.1f} GiB free"
-    holders = [_holder(process, here, ours) for process in gpu.processes]
+    holders = [held_by(process, _owner(process.pid, here, ours)) for process in gpu.processes]
     if holders:
         found = f"{found}, held by {', '.join(holders)}"
     elif total - free > HARDLY_USED_GIB + (gpu.mem_reserved_gib or 0.0):
@@ -129,14 +117,10 @@ def _memory(gpu: GpuSample, total: float, free: float, here: frozenset[int], our
     return Check(name, "warning", found, advice)
 
 
-def _holder(process: GpuProcess, here: frozenset[int], ours: Mapping[int, str]) -> str:
-    size = "" if process.used_gib is None else f" {process.used_gib:.1f} GiB"
-    name = process.name or "a process without a name"
-    if process.pid not in here:
-        return f"pid {process.pid} ({name}, not visible from here){size}"
-    if process.pid in ours:
-        return f"pid {process.pid} ({name}, {ours[process.pid]}){size}"
-    return f"pid {process.pid} ({name}){size}"
+def _owner(pid: int, here: frozenset[int], ours: Mapping[int, str]) -> Owner:
+    if pid not in here:
+        return UNSEEN
+    return Owner("ours", ours[pid]) if pid in ours else ANOTHER
 
 
 def _major(version: str | None) -> int | None:

@@ -1,13 +1,14 @@
 """What a failed launch tells beyond its log: numbers for an offer, a class without a log, who holds GPU memory."""
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 from engine.explain import Explanation
 from engine.gpu_holders import holders, smallest_total_gib
+from engine.gpu_owners import ANOTHER, UNSEEN, Owners
 from engine.keeper.journal import Journal
 from engine.ports import free_port
 from engine.records import GpuProcess, GpuSample, LaunchFailed, LogFacts
@@ -36,8 +37,11 @@ def store(tmp_path: Path) -> Iterator[tuple[Writer, Reader, int]]:
 
 
 def test_holders_are_named_most_memory_first_and_never_ours() -> None:
-    assert holders(GPUS) == "VLLM::EngineCore (process 3364) 19.0 GiB, process 7 1.2 GiB"
-    assert holders(GPUS, {3364}) == "process 7 1.2 GiB"
+    def seen(pids: Iterable[int]) -> Owners:
+        return {pid: UNSEEN if pid == 7 else ANOTHER for pid in pids}
+
+    assert holders(GPUS, (), seen) == "pid 3364 (VLLM::EngineCore) 19.0 GiB, pid 7 (not visible from here) 1.2 GiB"
+    assert holders(GPUS, {3364}, seen) == "pid 7 (not visible from here) 1.2 GiB"
     assert holders(GPUS, {3364, 7}) is None
     assert holders(()) is None
     assert "\x1b" not in (holders((GpuSample(0, processes=(GpuProcess(1, 2.0, "a\x1b[31mb"),)),)) or "")
@@ -70,7 +74,7 @@ async def test_a_failure_for_want_of_memory_names_who_holds_it(
         Journal(store[0]), store[2], installation, spec, tmp_path / "s.log", "d2", lambda: GPUS
     )
     assert supervised.server.gpu_total_gib == 80.0
-    with pytest.raises(LaunchFailed, match=r"GPU memory held: VLLM::EngineCore \(process 3364\) 19\.0 GiB"):
+    with pytest.raises(LaunchFailed, match=r"GPU memory held: pid 3364 \(VLLM::EngineCore"):
         await supervised.wait_ready(20)
     await supervised.stop()
     assert "3364" in (store[1].server(store[2]).failure or "")

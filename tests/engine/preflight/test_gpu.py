@@ -157,12 +157,3 @@ def test_pids_of_nvml_are_looked_up_in_proc(monkeypatch: pytest.MonkeyPatch) -> 
     read = read_gpus()
     assert read.reading.gpus[0].processes
     assert read.here == frozenset()
-
-
-def test_a_process_on_a_gpu_has_its_device_open(tmp_path: Path) -> None:
-    for pid, target in ((7, "/dev/nvidia0"), (8, "/dev/null")):
-        (tmp_path / str(pid) / "fd").mkdir(parents=True)
-        (tmp_path / str(pid) / "fd" / "3").symlink_to(target)
-    assert gpu_module._is_here(7, tmp_path)
-    assert not gpu_module._is_here(8, tmp_path)
-    assert not gpu_module._is_here(9, tmp_path)
