@@ -1,4 +1,4 @@
-"""Charts for sessions: the only module that knows plotext.
+"""Charts of sessions and of runs: the only module that knows plotext.
 
 plotext 6 aborts the process on NaN, raises on infinities and takes memory in proportion to how far a value lies beyond
 a fixed axis, so nothing reaches it that has not been through `broken_runs` and `clamped`. It keeps one global figure;
@@ -15,6 +15,9 @@ from rich.text import Text
 
 MARKERS = ("●", "▲", "■", "◆", "○", "△", "□", "◇")
 LARGEST = 1e15  # beyond this a float is no measurement; plotext raises from about 1e308 on
+
+_FAILURES = (ValueError, OverflowError, MemoryError, ctypes.ArgumentError, IndexError, OSError, ImportError)
+"""What plotext raises where it cannot draw."""
 
 Point = tuple[float | None, float | None]
 
@@ -84,6 +87,32 @@ def limits_of(values: Iterable[float], margin: float = 0.06) -> tuple[float, flo
     return low - margin * span, high + margin * span
 
 
+def round_top(value: float) -> float:
+    """The least of 1, 1.5, 2, 3, 4, 5, 6, 8 times a power of ten that holds `value`; 1 for what is not above 0."""
+    if value <= 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(step * power for step in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if value <= step * power * (1 + 1e-9))
+
+
+TIME_STEPS = (1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
+
+
+def time_ticks(limits: tuple[float, float], at_most: int, offset: float = 0.0) -> list[float]:
+    """Whole moments between the limits, in seconds: at most so many, on multiples of a step that a clock has.
+
+    `offset` moves the multiples: the seconds of the limits' zero after midnight, for a clock.
+    """
+    low, high = limits
+    span = high - low
+    if span <= 0 or at_most < 1:
+        return []
+    step = next((step for step in TIME_STEPS if span / step <= at_most), 86400 * math.ceil(span / at_most / 86400))
+    first = math.ceil((low + offset) / step)
+    last = math.floor((high + offset) / step)
+    return [step * at - offset for at in range(first, last + 1)]
+
+
 def tick_label(value: float) -> str:
     """A number short enough to stand beside an axis: four significant digits, thousands separated, no exponents below
     a billion."""
@@ -110,13 +139,17 @@ def draw(series: Sequence[Series], axes: Axes, width: int, height: int) -> Text:
     y_limits = axes.y_limits or limits_of(y for _, y in flat)
     try:
         plain = _build(stretches, axes, x_limits, y_limits, width, height)
-    except (ValueError, OverflowError, MemoryError, ctypes.ArgumentError, IndexError, OSError, ImportError) as error:
+    except _FAILURES as error:
         return Text(f"this chart cannot be drawn: {error}")
     text = Text(plain, no_wrap=True)
     for one in series:
         if one.style:
             text.highlight_words([one.marker], style=one.style)
     return text
+
+
+def _columns(run: Sequence[tuple[float, float]], y_limits: tuple[float, float]) -> tuple[list[float], list[float]]:
+    return [x for x, _ in run], [clamped(y, y_limits) for _, y in run]
 
 
 def _figure() -> Any:
@@ -152,14 +185,12 @@ def _build(
     # marks after all lines, so that no line hides one
     for one, runs in stretches:
         for run in runs:
-            xs, ys = [x for x, _ in run], [clamped(y, y_limits) for _, y in run]
             if one.line and len(run) > 1:
-                figure.draw(figure.signal(xs, ys, marker="braille").lines())
+                figure.draw(figure.signal(*_columns(run, y_limits), marker="braille").lines())
     for one, runs in stretches:
         for run in runs:
             if one.marks:
-                xs, ys = [x for x, _ in run], [clamped(y, y_limits) for _, y in run]
-                figure.draw(figure.signal(xs, ys, marker=one.marker))
+                figure.draw(figure.signal(*_columns(run, y_limits), marker=one.marker))
     if axes.x_label:
         figure.label(axes.x_label, "x")
     if axes.y_label:

@@ -1,0 +1,268 @@
+"""What the charts of a run, or of a server's life, are made from. Reads on the poller's thread, anew only what may have
+changed: a run that is over is read once."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Protocol
+
+from engine.command import copyable
+from engine.knobs import knobs_of
+from engine.text import clean
+from store.clock import format_utc, parse_utc
+from store.errors import NotFound
+from store.records import EventRecord, LaunchRecord, RunRecord, SampleRecord, ServerRecord, SessionRecord
+from tui.chart import finite
+from tui.metric_text import metric_value
+from tui.run_charts import Charts, Mark, charts
+from tui.tune_source import plan_of_session
+from tuning.workload_args import bench_argv
+
+if TYPE_CHECKING:
+    from store.reader import Reader
+
+AT_MOST = 1200  # samples that are read: some for each column of the widest terminal
+MARGIN_S, MARGIN_SHARE = 3.0, 0.04  # what is shown before and after a run
+RUN_GLYPHS = {"running": "▶", "done": "✓", "rejected": "✗", "failed": "!", "abandoned": "–"}
+
+
+@dataclass(frozen=True, slots=True)
+class ChartsView:
+    """`title` and `said` are lines for a person (why it was rejected, what limited it), `bad` says that the first of
+    `said` is why it does not count. `command` is what can be copied, `span` the part of the store that is drawn."""
+
+    title: str
+    charts: Charts
+    said: tuple[str, ...] = ()
+    bad: bool = False
+    command: str = ""
+    server_id: int | None = None
+    span: tuple[str, str] = ("", "")
+    live: bool = False
+
+
+class ChartsSource(Protocol):
+    """Where a screen of charts reads from; `name` is what a file of it is called."""
+
+    name: str
+
+    def read(self, reader: "Reader") -> ChartsView:
+        """What is to be shown now, the same object while nothing changed. Raises StoreError."""
+
+
+class _Samples:
+    """One server's samples in a range, kept and added to."""
+
+    def __init__(self) -> None:
+        self._kept: list[SampleRecord] = []
+
+    def read(self, reader: "Reader", server_id: int, since: str | None, until: str | None) -> list[SampleRecord]:
+        """Those after `since`, not after `until`; of many, as many as a picture can show."""
+        if not self._kept or len(self._kept) > 2 * AT_MOST:
+            self._kept = reader.samples(server_id=server_id, since=since, until=until, at_most=AT_MOST)
+        else:
+            self._kept += reader.samples(server_id=server_id, since=self._kept[-1].at, until=until)
+        return self._kept
+
+
+class RunSource:
+    """The charts of one run of a session, with some seconds before and after it. Zero is where its load began."""
+
+    def __init__(self, run_id: int) -> None:
+        self.name = f"run-{run_id}"
+        self.run_id = run_id
+        self._samples = _Samples()
+        self._view: ChartsView | None = None
+        self._around: tuple[SessionRecord, LaunchRecord, ServerRecord | None] | None = None
+
+    def read(self, reader: "Reader") -> ChartsView:
+        if self._view is not None and not self._view.live:
+            return self._view
+        run = reader.run(self.run_id)
+        if self._around is None:
+            launch = reader.launch(run.launch_id)
+            self._around = reader.session(run.session_id), launch, _server(reader, launch.server_id)
+        self._view = self._made(reader, run, *self._around)
+        return self._view
+
+    def _made(
+        self,
+        reader: "Reader",
+        run: RunRecord,
+        session: SessionRecord,
+        launch: LaunchRecord,
+        server: ServerRecord | None,
+    ) -> ChartsView:
+        live = run.state == "running"
+        begun = run.started_at or launch.ready_at or launch.started_at or session.created_at
+        margin = MARGIN_S
+        if run.finished_at is not None:
+            margin = max(MARGIN_S, MARGIN_SHARE * (_seconds(run.finished_at) - _seconds(begun)))
+        since = _moved(begun, -margin)
+        until = _moved(run.finished_at, margin) if run.finished_at is not None and not live else None
+        samples = [] if server is None or server.id is None else self._samples.read(reader, server.id, since, until)
+        last = samples[-1].at if samples else begun
+        if self._view is not None and live and self._view.span[1] == last:
+            return self._view
+        end = run.finished_at if run.finished_at is not None and not live else last
+        zero = load_began(run)
+        own = (0.0, max(0.0, _seconds(end) - zero))
+        # what was sampled ends the picture, not the margin that was asked for
+        span = (max(_seconds(since), _seconds(samples[0].at) if samples else 0.0) - zero, 0.0)
+        span = (min(span[0], -0.5), max(_seconds(last) - zero, own[1]) + 0.5)
+        marks = [Mark(0.0, "▶", "the load began", True)]
+        if _seconds(begun) < zero - 0.5:
+            marks.append(Mark(_seconds(begun) - zero, "s", "the run began: prompts are made"))
+        if not live:
+            marks.append(Mark(own[1], "■", "the load ended", True))
+        events = reader.events(server_id=server.id, limit=200) if server is not None else []
+        marks += event_marks(events, zero)
+        seqs = None if server is None else finite(knobs_of(server, samples[-1] if samples else None).max_num_seqs.value)
+        said = [clean(run.reason, 300)] if run.reason else []
+        said += [clean(run.limited_by, 400)] if run.limited_by else []
+        return ChartsView(
+            run_title(session, run),
+            charts(samples, zero, span, own, marks, seqs),
+            tuple(said),
+            bad=run.reason is not None,
+            command=bench_command(session, run, server),
+            server_id=None if server is None else server.id,
+            span=(since, last if live else until or last),
+            live=live,
+        )
+
+
+class ServerSource:
+    """The charts of a server's whole life, with the runs that were made on it. Zero is when it was ready."""
+
+    def __init__(self, server_id: int) -> None:
+        self.name = f"server-{server_id}"
+        self._server_id = server_id
+        self._samples = _Samples()
+        self._view: ChartsView | None = None
+
+    def read(self, reader: "Reader") -> ChartsView:
+        if self._view is not None and not self._view.live:
+            return self._view
+        server = reader.server(self._server_id)
+        samples = self._samples.read(reader, self._server_id, None, None)
+        live = server.state in ("starting", "ready", "stopping")
+        if self._view is not None and samples and self._view.span[1] == samples[-1].at and live:
+            return self._view
+        begun = server.ready_at or server.started_at or (samples[0].at if samples else format_utc(parse_utc(_EPOCH)))
+        zero = _seconds(begun)
+        first, last = (samples[0].at, samples[-1].at) if samples else (begun, begun)
+        span = _seconds(first) - zero - 0.5, max(_seconds(last), zero) - zero + 0.5
+        marks = [Mark(0.0, "▶", "ready", True)] if server.ready_at else []
+        if server.stopped_at:
+            words = "ended" if server.exit_code is None else f"ended, exit code {server.exit_code}"
+            marks.append(Mark(min(_seconds(server.stopped_at) - zero, span[1]), "■", words, True))
+        marks += event_marks(reader.events(server_id=self._server_id, limit=200), zero)
+        marks += self._runs(reader, server, zero)
+        seqs = finite(knobs_of(server, samples[-1] if samples else None).max_num_seqs.value)
+        self._view = ChartsView(
+            f"server {server.id}  {clean(server.name, 40)}  {clean(server.model, 60)}  {server.state}",
+            charts(samples, zero, span, span, marks, seqs),
+            (clean(server.failure, 300),) if server.failure else (),
+            bad=server.failure is not None,
+            command=copyable(server.command, server.env) if server.command else "",
+            server_id=self._server_id,
+            span=("", last),
+            live=live,
+        )
+        return self._view
+
+    def _runs(self, reader: "Reader", server: ServerRecord, zero: float) -> list[Mark]:
+        """A mark for each run that was made on it: `w` warm-up, `r` measured."""
+        if server.session_id is None:
+            return []
+        launches = {one.id for one in reader.launches(server.session_id) if one.server_id == server.id}
+        return [
+            Mark(
+                _seconds(run.started_at) - zero,
+                "w" if run.kind == "warmup" else "r",
+                f"{clean(run.workload, 24)} {kind_words(run.kind, run.repeat)} {run.state}",
+            )
+            for run in reader.run_lines(server.session_id)
+            if run.launch_id in launches and run.started_at
+        ]
+
+
+_EPOCH = "1970-01-01T00:00:00.000Z"
+
+
+def load_began(run: RunRecord) -> float:
+    """Unix seconds at which a run's load began: as the benchmark told it, else its duration before the end."""
+    told = run.raw.get("load_started_at")
+    if isinstance(told, str):
+        return _seconds(told)
+    begun = _seconds(run.started_at) if run.started_at else 0.0
+    result = run.raw.get("result")
+    duration = finite(result.get("duration")) if isinstance(result, Mapping) else None
+    if run.finished_at is None or duration is None:
+        return begun
+    return max(begun, _seconds(run.finished_at) - duration)
+
+
+def kind_words(kind: str, repeat: int) -> str:
+    """`warm-up 1`, `run 2`."""
+    return f"{'warm-up' if kind == 'warmup' else 'run'} {repeat + 1}"
+
+
+def candidate_label(session: SessionRecord, index: int) -> str:
+    """The candidate's own words, `default` for the baseline."""
+    if index == 0:
+        return "default"
+    found = next((one for one in session.candidates if one.get("index") == index), {})
+    return clean(str(found.get("label", index)), 40)
+
+
+def run_title(session: SessionRecord, run: RunRecord) -> str:
+    """Session, candidate, workload, repeat, state, and what it came to."""
+    words = [
+        f'session {session.id} "{clean(session.name, 24)}"',
+        f"block {run.block + 1}",
+        f"[{candidate_label(session, run.candidate)}]",
+        clean(run.workload, 24),
+        kind_words(run.kind, run.repeat),
+        f"{RUN_GLYPHS.get(run.state, '')} {run.state}",
+    ]
+    for metric, name in (("total_tok_per_s", "tok/s"), ("p99_ttft_ms", "p99 TTFT")):
+        value = run.metrics.get(metric)
+        if value is not None:
+            shown = metric_value(metric, value)
+            words.append(f"{shown} {name}" if name == "tok/s" else f"{name} {shown}")
+    return "  ".join(words)
+
+
+def bench_command(session: SessionRecord, run: RunRecord, server: ServerRecord | None) -> str:
+    """The run's own `vllm bench serve`, as a shell takes it; "" where the plan can no longer be read."""
+    plan = plan_of_session(session)
+    workload = next((one for one in plan.workloads if one.name == run.workload), None) if plan is not None else None
+    if plan is None or workload is None or server is None:
+        return ""
+    begin = server.command[: server.command.index("serve")] if "serve" in server.command else ["vllm"]
+    base_url = f"http://{server.host}:{server.port}"
+    argv = bench_argv(workload, server.model, server.served_name, base_url, run.seed, server.vllm_version)
+    return copyable([*begin, "bench", "serve", *argv])
+
+
+def event_marks(events: list[EventRecord], zero: float) -> list[Mark]:
+    """What was written down of a server while it ran."""
+    glyphs = {"info": "i", "warning": "!", "error": "!"}
+    return [Mark(_seconds(one.at) - zero, glyphs.get(one.level, "i"), clean(one.text, 200)) for one in events]
+
+
+def _server(reader: "Reader", server_id: int | None) -> ServerRecord | None:
+    try:
+        return None if server_id is None else reader.server(server_id)
+    except NotFound:
+        return None
+
+
+def _seconds(at: str) -> float:
+    return parse_utc(at).timestamp()
+
+
+def _moved(at: str, seconds: float) -> str:
+    return format_utc(parse_utc(at) + timedelta(seconds=seconds))
