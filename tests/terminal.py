@@ -18,6 +18,8 @@ from typing import Self
 
 import psutil
 
+from tests.screen_image import ScreenImage
+
 ANSWERS = {
     b"\x1b[?2026$p": b"\x1b[?2026;2$y",  # synchronised output: known, off
     b"\x1b[?2048$p": b"\x1b[?2048;0$y",  # size reports in band: unknown
@@ -26,7 +28,6 @@ ANSWERS = {
 }
 """What a terminal is asked by Textual and by curses programs, and what tmux answers."""
 
-ESCAPE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_=>]|[()][A-Z0-9])")
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -72,8 +73,9 @@ class Terminal:
             preexec_fn=_take_terminal,
         )
         os.close(other)
-        self._lock = threading.Condition()
+        self._changed = threading.Condition()
         self._seen = bytearray()
+        self._image = ScreenImage(size)
         self._hung_up = threading.Event()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -98,32 +100,40 @@ class Terminal:
             self._reader.join()
             os.close(self._end)
 
-    def seen(self, since: int = 0) -> bytes:
-        """What was written, from byte `since` on."""
-        with self._lock:
-            return bytes(self._seen[since:])
+    @property
+    def seen(self) -> bytes:
+        """All that was written."""
+        with self._changed:
+            return bytes(self._seen)
 
-    def words(self, since: int = 0) -> str:
-        """The same without escape sequences: the words in the order in which they were painted."""
-        return ESCAPE.sub(b"", self.seen(since)).decode("utf-8", "replace")
+    @property
+    def screen(self) -> str:
+        """What stands on it now, line by line, without colours."""
+        with self._changed:
+            return self._image.text
 
-    def wait_for(self, pattern: str, since: int = 0, timeout_s: float = 30.0) -> float:
-        """Monotonic seconds at which the bytes came that made `pattern` be found in `words(since)`."""
+    def wait_for(self, pattern: str, timeout_s: float = 30.0) -> float:
+        """Monotonic seconds at which `pattern` stood on the screen. Raises AssertionError where it does not come."""
         wanted = re.compile(pattern)
         give_up = time.monotonic() + timeout_s
-        with self._lock:
-            while not wanted.search(self.words(since)):
+        with self._changed:
+            while not wanted.search(self._image.text):
                 left = give_up - time.monotonic()
-                assert left > 0, f"{pattern!r} was not painted within {timeout_s:g} s: {self.words(since)[-2000:]!r}"
-                self._lock.wait(left)
+                ended = f", ended with {self.process.returncode}" if self.process.poll() is not None else ""
+                assert left > 0, f"no {pattern!r} within {timeout_s:g} s{ended}:\n{self._image.text}"
+                self._changed.wait(min(left, 1.0))
             return time.monotonic()
+
+    def ended(self, timeout_s: float = 10.0) -> int:
+        """The exit status, once it has ended."""
+        return self.process.wait(timeout_s)
 
     def use(self) -> Use:
         """What the command and its children have used."""
         whole = psutil.Process(self.process.pid)
         family = [whole, *whole.children(recursive=True)]
         memory = [_memory(one.pid) for one in family]
-        with self._lock:
+        with self._changed:
             written = len(self._seen)
         return Use(
             time.monotonic(),
@@ -145,9 +155,10 @@ class Terminal:
             for question, answer in ANSWERS.items():
                 if question in more:
                     os.write(self._end, answer)
-            with self._lock:
+            with self._changed:
                 self._seen += more
-                self._lock.notify_all()
+                self._image.feed(more)
+                self._changed.notify_all()
 
 
 def _take_terminal() -> None:
