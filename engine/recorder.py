@@ -1,20 +1,23 @@
 """Samples of one server and the GPUs, taken once a second and written to the store as they come."""
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping
+from datetime import UTC, datetime
 from typing import Self
 
-import httpx
-
 from engine.gpu import GpuReader
+from engine.http_client import Getter
 from engine.keeper.journal import PASSING, TRY_AGAIN_S, Journal
 from engine.sample_record import to_record
 from engine.sampler import Sampler
 from engine.visible_gpus import as_server_sees
+from store.errors import StoreError
 from store.records import SampleRecord
 
 INTERVAL_S = 1.0
+THIN_EVERY_S = 10.0
 KEPT_UNWRITTEN = 3600  # an hour of samples waits in memory for a store that is full or locked
 
 
@@ -28,7 +31,8 @@ def gpu_used(gpu: GpuReader, environ: Mapping[str, str]) -> Callable[[], float |
 
 
 class Recorder:
-    """A context manager that takes a sample each second. `run_id` is stamped on the samples taken while it is set.
+    """A context manager that takes a sample each second. `run_id` is stamped on the samples taken while it is set;
+    while none is, old samples of all servers are thinned (store.thinning), some each second until there are no more.
 
     `environ` is the server's: of the GPUs only those count that its CUDA_VISIBLE_DEVICES names. Sampling that ends by
     an error of its own costs samples, never a result: the error becomes an event.
@@ -42,13 +46,13 @@ class Recorder:
         gpu: GpuReader,
         environ: Mapping[str, str],
         api_key: str | None = None,
-        transport: httpx.AsyncBaseTransport | None = None,
+        client: Getter | None = None,
     ) -> None:
         self.run_id: int | None = None
         self._journal = journal
         self._server_id = server_id
         self._environ = environ
-        self._sampler = Sampler(base_url, gpu, transport, api_key)
+        self._sampler = Sampler(base_url, gpu, api_key, client)
         self._unwritten: deque[SampleRecord] = deque(maxlen=KEPT_UNWRITTEN)
         self._of_run: list[SampleRecord] = []
         self._sampling: asyncio.Task[None] | None = None
@@ -93,11 +97,13 @@ class Recorder:
     async def _sample(self) -> None:
         """Sample until cancelled; ticks that a slow answer overran are left out, not made up for."""
         loop = asyncio.get_running_loop()
-        due = write_at = loop.time()
+        due = write_at = thin_at = loop.time()
         while True:
             await self.take()
             if loop.time() >= write_at and not self._write():
                 write_at = loop.time() + TRY_AGAIN_S
+            if loop.time() >= thin_at and not self._unwritten and self.run_id is None:
+                thin_at = loop.time() + await self._thin()
             due = max(due + INTERVAL_S, loop.time())
             await asyncio.sleep(due - loop.time())
 
@@ -109,3 +115,15 @@ class Recorder:
             return False
         self._unwritten.clear()
         return True
+
+    async def _thin(self) -> float:
+        """Thin some old samples; seconds until the next time, at once where there are more. What the store refuses is
+        left for the next time; what is wrong with the old samples must not cost the new ones."""
+        try:
+            more = self._journal.writer.thin(datetime.now(UTC))
+        except PASSING:
+            return TRY_AGAIN_S
+        except StoreError as error:
+            await self._journal.event(f"old samples are not thinned any more: {error}", "warning")
+            return math.inf
+        return 0.0 if more else THIN_EVERY_S

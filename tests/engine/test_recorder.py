@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,12 @@ from engine.gpu import GpuReader
 from engine.keeper.journal import Journal
 from engine.recorder import Recorder, gpu_used
 from store.database import open_reader, open_writer
-from store.errors import StoreFull
+from store.errors import DamagedStore, StoreFull
 from store.reader import Reader
-from store.records import ServerRecord
+from store.records import SampleRecord, ServerRecord
 from store.writer import Writer
 from tests.engine.fake_nvml import USED, FakeNvml
+from tests.store.examples import a_launch, a_run, a_session
 
 GIB = 2**30
 
@@ -114,3 +116,44 @@ async def test_progress_stands_still_only_while_there_is_work_and_no_token(store
     idle = await progress()
     await asyncio.sleep(0.01)
     assert await progress() != idle
+
+
+async def test_old_samples_are_thinned_while_no_run_is_measured(
+    store: tuple[Writer, Reader], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer, reader = store
+    monkeypatch.setattr("engine.recorder.INTERVAL_S", 0.01)
+    writer.insert_samples([SampleRecord(f"2026-11-01T10:00:0{second}.000Z", server_id=1) for second in range(10)])
+
+    def old() -> int:
+        return len(reader.samples(until="2026-11-02"))
+
+    session_id = writer.insert(a_session())
+    run_id = writer.insert(a_run(session_id, writer.insert(a_launch(session_id))))
+    sampling = recorder(writer, GpuReader(FakeNvml()))
+    sampling.begin_run(run_id)
+    async with sampling:
+        await asyncio.sleep(0.1)
+        assert (len(reader.samples(run_id=run_id)) > 1, old()) == (True, 10)
+        sampling.end_run()
+        for _ in range(500):
+            if old() == 1:
+                break
+            await asyncio.sleep(0.01)
+    assert reader.samples()[0].raw["thinned"]["samples"] == 10
+
+
+async def test_what_is_wrong_with_old_samples_does_not_cost_new_ones(
+    store: tuple[Writer, Reader], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer, reader = store
+    monkeypatch.setattr("engine.recorder.INTERVAL_S", 0.01)
+
+    def thin(now: datetime) -> bool:
+        raise DamagedStore("a page is gone")
+
+    monkeypatch.setattr(writer, "thin", thin)
+    async with recorder(writer, GpuReader(FakeNvml())):
+        await asyncio.sleep(0.1)
+    assert len(reader.samples(server_id=1)) > 1
+    assert [event.text for event in reader.events()] == ["old samples are not thinned any more: a page is gone"]
