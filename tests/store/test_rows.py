@@ -1,3 +1,4 @@
+import json
 import math
 from dataclasses import fields
 from pathlib import Path
@@ -73,3 +74,13 @@ def test_a_column_that_is_not_json_is_damage() -> None:
     row = to_row(a_session(id=3)) | {"plan": '{"grid": '}
     with pytest.raises(DamagedStore, match=r"x\.db .*plan of session 3"):
         from_row(SessionRecord, row, Path("x.db"))
+
+
+def test_a_sample_is_written_in_few_digits_and_reads_as_it_was() -> None:
+    raw = {"histograms": {"ttft": {"sum": 4602.80492401, "count": 200.0, "corners": [[0.25, 0.0], [None, 200.0]]}}}
+    text = to_row(a_sample(raw={**raw, "nan": math.nan, "big": 1e300}))["raw"]
+    assert '"sum":4602.804924,"count":200,"corners":[[0.25,0],[null,200]]' in text
+    read = json.loads(text)
+    assert (read["nan"], read["big"]) == (None, 1e300)
+    assert read["histograms"]["ttft"]["count"] == 200.0
+    assert '"x":1.0' in to_row(a_run(1, 2, raw={"x": 1.0}))["raw"]
