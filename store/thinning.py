@@ -1,8 +1,8 @@
 """How long samples are kept, and how finely: which of them go, and what those that stay say of them.
 
 A server is sampled once a second. Samples outside of runs are kept whole for six hours, then one in 10 s, after two
-days one a minute, after a month one in ten minutes; those of a run are kept whole for a week, then one in 5 s, after
-two months one in 10 s. `STEPS` holds these figures, docs/method.md what a week of them takes.
+days one a minute, after a month one in ten minutes; those of a run are kept whole for two days, then one in 5 s, after
+a month one in 10 s. `STEPS` holds these figures, docs/method.md what a week of them takes.
 
 The sample that stays is the last of its interval that the server answered. Counters and histograms are totals since
 the server's start, so what is added between two samples that stay is exact; a server that started anew within the
@@ -55,8 +55,8 @@ STEPS = (
     Step("outside runs, 10 s", False, timedelta(hours=6), 10),
     Step("outside runs, 1 min", False, timedelta(days=2), 60),
     Step("outside runs, 10 min", False, timedelta(days=30), 600),
-    Step("runs, 5 s", True, timedelta(days=7), 5),
-    Step("runs, 10 s", True, timedelta(days=60), 10),
+    Step("runs, 5 s", True, timedelta(days=2), 5),
+    Step("runs, 10 s", True, timedelta(days=30), 10),
 )
 
 
