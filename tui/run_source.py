@@ -111,7 +111,7 @@ class RunSource:
         span = (max(_seconds(since), _seconds(samples[0].at) if samples else 0.0) - zero, 0.0)
         span = (min(span[0], -0.5), max(_seconds(last) - zero, own[1]) + 0.5)
         marks = [Mark(0.0, "▶", "the load began", True)]
-        if _seconds(begun) < zero - 0.5:
+        if _seconds(begun) < zero - 1:
             marks.append(Mark(_seconds(begun) - zero, "s", "the run began: prompts are made"))
         if not live:
             marks.append(Mark(own[1], "■", "the load ended", True))

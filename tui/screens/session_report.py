@@ -17,6 +17,7 @@ from tui.plan_form import value_text
 from tui.screens.base import Number
 from tui.screens.exporting import ExportingScreen
 from tui.screens.plot import PlotScreen
+from tui.screens.run_list import RunListScreen
 from tui.tune_source import read_view
 from tui.tune_view import TuneView
 from tui.widgets.copy import CopyPanel
@@ -74,6 +75,7 @@ class SessionReportScreen(ExportingScreen):
         Binding("w", "workload", "workload", tooltip="the next workload"),
         Binding("m", "metric", "metric", tooltip="the next metric in the table"),
         Binding("M", "metric(-1)", show=False),
+        Binding("r", "runs", "runs", tooltip="every run of the session; enter opens one as charts"),
         Binding("g", "plot", "plot", tooltip="plot a metric against a parameter"),
         Binding("e", "export", "export", tooltip="write CSV, JSON or Markdown to the exports folder"),
         Binding("y", "copy", "copy", tooltip="the chosen candidate's whole command line"),
@@ -122,6 +124,10 @@ class SessionReportScreen(ExportingScreen):
         """Draw what the table shows."""
         panel = self.query_one(SessionPanel)
         self.app.push_screen(PlotScreen(self._session_id, panel.workload, panel.metric))
+
+    def action_runs(self) -> None:
+        """The list of its runs."""
+        self.app.push_screen(RunListScreen(self._session_id))
 
     def action_copy(self) -> None:
         """The chosen candidate's command line, to the clipboard and shown."""
