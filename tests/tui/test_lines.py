@@ -4,7 +4,7 @@ from textual.app import App, ComposeResult
 from textual.geometry import Region
 
 from tests.tui.panel_samples import HOSTILE_TEXTS
-from tui.panels.row import ERROR, MUTED, Row, beside, figure, fit, grid, outside, per_second, text_of, title, width_of
+from tui.panels.row import ERROR, MUTED, Row, beside, figure, fit, group, outside, per_second, text_of, title, width_of
 from tui.widgets.lines import Lines
 
 
@@ -98,7 +98,12 @@ def test_titles_grids_and_columns_keep_their_width() -> None:
     for width in (3, 12, 30):
         assert width_of(title("engines", width, 300.0, "x" * 400)) == width
     cells: list[Row] = [((f"cell {at}", ""),) for at in range(5)]
-    assert [text_of(row) for row in grid(cells, 8, 18)] == ["cell 0    cell 1  ", "cell 2    cell 3  ", "cell 4  "]
+    some = [("capacity", "  174", ""), ("deferred", "    0", ""), ("[/x]" * 9, "    1", ERROR)]
+    assert [text_of(row) for row in group("waiting", some, 39)] == [
+        "waiting   capacity   174 deferred     0",
+        "          [/x][/x…     1               ",
+    ]
+    assert [text_of(row) for row in group("waiting", some, 25)][1] == "          deferred     0 "
     rows = beside([cells[:2], cells[2:]], (8, 8), 3)
     assert [text_of(row) for row in rows] == ["cell 0    cell 2  ", "cell 1    cell 3  ", "          cell 4  "]
     assert fit((("abc", ""),), 2) == (("ab", ""),)

@@ -14,6 +14,9 @@ Piece = tuple[str, str]
 Row = tuple[Piece, ...]
 
 GAP = 2  # cells between two columns of panels
+NAME_W = 13  # of a figure's name; the figure ends where the first cell of a group does
+GROUP_W, CELL_W = 10, 14  # of a group's name, of one of its cells: two of them in the narrowest panel
+NARROWEST = GROUP_W + 2 * CELL_W + 1
 
 
 def text_of(row: Row) -> str:
@@ -58,10 +61,19 @@ def figure(value: float | None, width: int, decimals: int = 0, unit: str = "") -
     return shown.rjust(width) if len(shown) <= width else f">1e{int(math.log10(abs(value)))}"[:width].rjust(width)
 
 
+def brief(value: float | None, decimals: int = 0, unit: str = "", limit: int = 12) -> str:
+    """The same without padding, for running text: at most `limit` cells."""
+    return figure(value, limit, decimals, unit).strip()
+
+
 def per_second(value: float | None, width: int) -> str:
     """A rate: one decimal below 100, none above, so that its width stays."""
-    decimals = 1 if value is not None and math.isfinite(value) and abs(value) < 99.95 else 0
-    return figure(value, width, decimals, "/s")
+    return figure(value, width, decimals_of(value), "/s")
+
+
+def decimals_of(value: float | None) -> int:
+    """Decimals that leave a figure three significant digits or more."""
+    return 1 if value is not None and math.isfinite(value) and abs(value) < 99.95 else 0
 
 
 def title(name: str, width: int, window_s: float | None = None, note: str = "") -> Row:
@@ -78,16 +90,28 @@ def last(window_s: float) -> str:
     return f"last {window_s:g} s" if window_s < 120 else f"last {window_s / 60:g} min"
 
 
-def grid(cells: Sequence[Row], cell_width: int, width: int) -> list[Row]:
-    """Cells of one width side by side, as many on a row as there is room for."""
-    across = max(1, (width + GAP) // (cell_width + GAP))
-    rows = []
+def group(name: str, cells: Sequence[tuple[str, str, str]], width: int) -> list[Row]:
+    """(label, value, kind of the value) side by side under one name, as many on a row as there is room for.
+
+    Labels may be text from outside. The values stand in the same columns whatever they are.
+    """
+    room = width - GROUP_W
+    across = max(1, (room + 1) // (CELL_W + 1))
+    cell = max(4, min(CELL_W, (room - across + 1) // across))
+    rows: list[Row] = []
     for at in range(0, len(cells), across):
-        pieces: list[Piece] = []
-        for column, cell in enumerate(cells[at : at + across]):
-            pieces += [*([(" " * GAP, PLAIN)] if column else []), *fit(cell, min(cell_width, width))]
-        rows.append(tuple(pieces))
+        pieces: list[Piece] = [(f"{name if at == 0 else '':<{GROUP_W}}", MUTED)]
+        for column, (label, value, kind) in enumerate(cells[at : at + across]):
+            shown = outside(label, max(0, cell - len(value) - 1))
+            pieces += [(f"{' ' if column else ''}{shown} ", MUTED), (value, kind)]
+        rows.append(fit(tuple(pieces), width))
     return rows
+
+
+def named(name: str, value: str, note: str = "", kind: str = STRONG, note_kind: str = PLAIN) -> Row:
+    """A figure with its name before it and what belongs to it behind."""
+    value_w = GROUP_W + CELL_W - NAME_W
+    return ((f"{name:<{NAME_W}}", MUTED), (value.rjust(value_w), kind), (f"  {note}" if note else "", note_kind))
 
 
 def beside(columns: Iterable[Sequence[Row]], widths: Sequence[int], height: int) -> list[Row]:

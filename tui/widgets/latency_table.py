@@ -31,10 +31,15 @@ class LatencyTable(Lines):
         super().__init__(id=id, classes=classes)
         self._units = Units()
         self._slots = Slots()
+        self._drawn: tuple[object, ...] = ()
 
     def draw(self, window: Window, answers: bool) -> None:
         """Show the window. Without `answers` nothing holds now: each figure is `–`."""
         width, height = self.content_size
+        drawn = (window, window.newest, answers, self.content_size)
+        if drawn == self._drawn or not self.display:
+            return
+        self._drawn = drawn
         names = FULL if height > len(FULL) else COMPACT
         histories: dict[str, list[float | None]] = {}
         if room := history_width(width):
