@@ -139,7 +139,7 @@ class _Judge:
         if last_two and all(state == "silent" for state in last_two):
             return words.silent(silent, self._newest.raw.get("error"))
         if len([state for state in self._states if state != "silent"]) < LEAST_READINGS:
-            return words.too_few(len(readings))
+            return words.too_few(self._time, len(readings))
         return None
 
     def _queue(self) -> words.Said:

@@ -176,7 +176,7 @@ class _Defaults:
 
 def _gpu_tier(gpu: Mapping[str, Any], version: tuple[int, ...]) -> tuple[int | None, int] | None:
     total, name = _number(gpu.get("mem_total_gib")), str(gpu.get("name") or "").lower()
-    if total is None or not name or "mig" in name:
+    if total is None or not name or "mig" in name or gpu.get("mig"):  # a slice has less than the GPU shows
         return None
     if total >= 160:
         return (16384 if version >= _LARGEST_FROM else 8192 if version[:2] <= (0, 26) else None), 1024

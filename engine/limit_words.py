@@ -17,7 +17,7 @@ UTILIZATION_FULL = 0.97
 """Above it gpu-memory-utilization has no room: what vLLM does not reserve is needed by the driver and by PyTorch."""
 KV_NEXT_PERC = 85.0
 """From here on a few more sequences would fill the KV cache."""
-NO_KNOB = "None of the three knobs can help"
+NO_KNOB = "The three knobs cannot help"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,8 @@ class Time:
 
     @property
     def all(self) -> str:
-        """`in the last 60 s`, `in 7 s`."""
-        return f"in the last {self.total:.0f} s" if self.live else f"in {self.total:.0f} s"
+        """`over 60 s`."""
+        return f"over {self.total:.0f} s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +53,15 @@ class Load:
     gpu: GpuLoad
     queued_s: float
 
+    @property
+    def requests(self) -> str:
+        """`nothing waits, 4 of 256 running`."""
+        waits = "nothing waits" if self.queued_s < 0.5 else f"a queue for {self.queued_s:.0f} s only"
+        return f"{waits}, {number(self.running)}{f' of {self.seqs:g}' if self.seqs else ''} running"
+
     def __str__(self) -> str:
         """`nothing waits, 4 of 256 running, GPU 35 % busy at 310 of 700 W`."""
-        waits = "nothing waits" if self.queued_s < 0.5 else f"a queue for {self.queued_s:.0f} s only"
-        of = f" of {self.seqs:g}" if self.seqs else ""
-        return f"{waits}, {number(self.running)}{of} running{gpu_words(self.gpu)}"
+        return f"{self.requests}{gpu_words(self.gpu)}"
 
 
 def number(value: float | None) -> str:
@@ -132,7 +136,7 @@ def budget(
 
 def compute(time: Time, load: Load) -> Said:
     """The GPU is full."""
-    return "compute", f"Compute-bound: {load}, {time.all}.", f"{NO_KNOB}: all requests run."
+    return "compute", f"Compute-bound: {load}, {time.all}.", f"{NO_KNOB}."
 
 
 def throttled(time: Time, what: Literal["Power", "Heat"], seconds: float, gpu: GpuLoad) -> Said:
@@ -140,23 +144,23 @@ def throttled(time: Time, what: Literal["Power", "Heat"], seconds: float, gpu: G
     most = f" of {gpu.clock_most_mhz:,.0f}" if gpu.clock_most_mhz else ""
     clock = f", {gpu.clock_mhz:,.0f}{most} MHz" if gpu.clock_mhz else ""
     finding = f"{what}-throttled: held back {time.part(seconds)}{gpu_words(gpu)}{clock}."
-    return "power", finding, f"{NO_KNOB}: {'a higher power limit' if what == 'Power' else 'cooling'} would."
+    return "power", finding, f"{NO_KNOB}; {'a higher power limit' if what == 'Power' else 'cooling'} would."
 
 
 def client(time: Time, load: Load) -> Said:
     """More could be sent."""
-    return "client", f"Client-bound: {load}, {time.all}.", f"{NO_KNOB}: more requests at once would."
+    return "client", f"Client-bound: {load}, {time.all}.", f"{NO_KNOB}; more requests at once would."
 
 
 def client_pauses(time: Time, seconds: float, load: Load) -> Said:
     """At times there is nothing to do."""
-    return "client", f"Client-bound: no request {time.part(seconds)}, {load}.", f"{NO_KNOB}: more requests would."
+    return "client", f"Client-bound: no request {time.part(seconds)}, {load.requests}.", f"{NO_KNOB}."
 
 
 def idle(time: Time, busy_s: float) -> Said:
     """Nothing to do."""
     if busy_s < 0.5:
-        return "idle", f"Idle: no request {time.all}.", ""
+        return "idle", f"Idle: no request {time.part(time.total)}.", ""
     return "idle", f"Idle: requests {time.part(busy_s)} only.", ""
 
 
@@ -203,6 +207,7 @@ def silent(seconds: float, error: object) -> Said:
     return "unknown", "Cannot tell: its /metrics has no num_requests_running and _waiting.", ""
 
 
-def too_few(readings: int) -> Said:
+def too_few(time: Time, readings: int) -> Said:
     """Not long enough."""
-    return "unknown", f"Cannot tell: {readings} reading{'' if readings == 1 else 's'} so far.", ""
+    count = f"{readings} reading{'' if readings == 1 else 's'}"
+    return "unknown", f"Cannot tell: {count} so far." if time.live else f"Cannot tell: only {count}.", ""
