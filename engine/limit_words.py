@@ -209,5 +209,5 @@ def silent(seconds: float, error: object) -> Said:
 
 def too_few(time: Time, readings: int) -> Said:
     """Not long enough."""
-    count = f"{readings} reading{'' if readings == 1 else 's'}"
-    return "unknown", f"Cannot tell: {count} so far." if time.live else f"Cannot tell: only {count}.", ""
+    count = f"{readings or 'no'} reading{'' if readings == 1 else 's'}"
+    return "unknown", f"Cannot tell: {count}{' so far' if time.live else ' of it'}.", ""

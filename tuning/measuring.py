@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from engine.bench.client import Bench
 from engine.keeper.journal import Journal
+from engine.knobs import Knobs, knobs_of_flags
 from engine.race import unless
 from engine.recorder import Recorder
 from engine.records import BenchFailed, BenchOutcome, BenchRequest, EngineError, ServerSpec
@@ -16,6 +17,7 @@ from store.clock import utc_now
 from store.records import RunRecord, SampleRecord
 from tuning.acceptance import rejection
 from tuning.controls import Controls, Interrupted
+from tuning.limited_by import run_limit
 from tuning.records import Cell, PlannedRun, Workload
 from tuning.run_metrics import run_metrics
 from tuning.seeds import retry_seed
@@ -108,16 +110,29 @@ class Measuring:
     ) -> str | None:
         metrics = run_metrics(outcome, samples)
         reason = rejection(workload, outcome, metrics)
+        limit = run_limit(outcome, samples, self._knobs(samples))
+        raw = {
+            "result": outcome.result,
+            "wall_s": outcome.wall_s,
+            "via": outcome.via,
+            "load_started_at": outcome.load_started_at,
+        }
         await self._finish(
             run_id,
             "done" if reason is None else "rejected",
             reason=reason,
             metrics=metrics,
-            raw={"result": outcome.result, "wall_s": outcome.wall_s, "via": outcome.via},
+            limited_by=limit.text if limit else None,
+            raw=raw | ({"limit": asdict(limit)} if limit else {}),
             started_at=outcome.started_at,
             finished_at=outcome.finished_at,
         )
         return reason
+
+    def _knobs(self, samples: list[SampleRecord]) -> Knobs:
+        answered = next((sample for sample in reversed(samples) if sample.running is not None), None)
+        facts = asdict(self.supervised.server.facts())
+        return knobs_of_flags(self.spec.flags, answered, version=self.vllm_version, facts=facts)
 
     async def _ask_bench(self, workload: Workload, seed: int) -> BenchOutcome:
         base_url = f"http://{self.spec.host}:{self.spec.port}"

@@ -171,6 +171,7 @@ class CandidateResult:
     effects: dict[str, Effect]
     failures: tuple[str, ...] = ()
     rejected: int = 0
+    limited_by: tuple[str, ...] = ()  # the sentence of each run that counts, in their order
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from engine.records import Installation, ServerSpec
 from engine.text import clean
 from store.records import LaunchRecord, RunRecord, SessionRecord
 from tuning.figures import ABSENT, duration_text, effect_text, figure, metric_title, summary_text
+from tuning.limited_by import agreed, example
 from tuning.plan_json import candidates_from_json, plan_from_json
 from tuning.records import RUN_METRICS, Candidate, CandidateResult, Effect, Plan, SessionResult, Summary
 from tuning.schedule import launch_runs
@@ -65,12 +66,24 @@ def to_csv(session: SessionRecord, runs: Sequence[RunRecord]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(
-        ("session", "run", *_RUN_COLUMNS, "label", "settings", "reason", "started_at", "finished_at", *RUN_METRICS)
+        (
+            "session",
+            "run",
+            *_RUN_COLUMNS,
+            "label",
+            "settings",
+            "reason",
+            "limited_by",
+            "started_at",
+            "finished_at",
+            *RUN_METRICS,
+        )
     )
     for run in runs:
         candidate = labels.get(run.candidate)
         settings = json.dumps(candidate.settings, sort_keys=True) if candidate else ""
-        texts = (candidate.label if candidate else "", settings, run.reason, run.started_at, run.finished_at)
+        label = candidate.label if candidate else ""
+        texts = (label, settings, run.reason, run.limited_by, run.started_at, run.finished_at)
         writer.writerow(
             (
                 *(_cell(each) for each in (run.session_id, run.id)),
@@ -126,7 +139,7 @@ def _workload_part(name: str, metric: str | None, results: Sequence[CandidateRes
     role = f"decided by {metric_title(shown)}" if metric else "decides nothing"
     lines = [f"## {_plain(name)}: {role}", ""]
     header = ["candidate", "launches", metric_title(shown), "vs default"]
-    header += [metric_title("p99_ttft_ms"), "vs default", "rejected runs", "failures"]
+    header += [metric_title("p99_ttft_ms"), "vs default", "limited by", "rejected runs", "failures"]
     rows = []
     for each in results:
         summary, tail = each.summaries.get(shown), each.summaries.get("p99_ttft_ms")
@@ -138,11 +151,12 @@ def _workload_part(name: str, metric: str | None, results: Sequence[CandidateRes
                 _effect(each, shown),
                 summary_text(tail),
                 _effect(each, "p99_ttft_ms"),
+                agreed(each.limited_by) or ABSENT,
                 str(each.rejected or ABSENT),
                 str(len(each.failures) or ABSENT),
             ]
         )
-    lines += [*_table(header, rows), ""]
+    lines += [*_table(header, rows), "", *_limits(results)]
     metrics = [metric for metric in RUN_METRICS if any(metric in each.summaries for each in results)]
     if metrics:
         lines += ["Every metric, mean ± standard deviation between launches:", ""]
@@ -152,6 +166,14 @@ def _workload_part(name: str, metric: str | None, results: Sequence[CandidateRes
         ]
         lines += [*_table(header, rows), ""]
     return lines
+
+
+def _limits(results: Iterable[CandidateResult]) -> list[str]:
+    """What limited each candidate's runs, whole, by the newest run of those that agree."""
+    said = [
+        f"- {_plain(each.candidate.label)}: {_plain(example(each.limited_by))}" for each in results if each.limited_by
+    ]
+    return ["What limited the server, by the newest run that says so:", "", *said, ""] if said else []
 
 
 def _effect(result: CandidateResult, metric: str) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from store.records import LaunchRecord, RunRecord, SessionRecord
 from tuning.budget import SECONDS_PER_HOUR
+from tuning.limited_by import sentences
 from tuning.plan_json import candidates_from_json, plan_from_json
 from tuning.progress import Progress, seconds_used
 from tuning.records import (
@@ -74,9 +75,11 @@ def _workload_results(
 ) -> list[CandidateResult]:
     confidence = 1 - plan.decide.error
     counted: dict[int, Cells] = {}
+    limited: dict[int, list[RunRecord]] = {}
     for run in runs:
         if run.workload == workload and run.kind == "measured" and run.state == "done":
             counted.setdefault(run.candidate, {}).setdefault((run.block, run.slot), []).append(run)
+            limited.setdefault(run.candidate, []).append(run)
     baseline = counted.get(BASELINE, {})
     return [
         CandidateResult(
@@ -90,6 +93,7 @@ def _workload_results(
             rejected=sum(
                 run.state == "rejected" and (run.candidate, run.workload) == (candidate.index, workload) for run in runs
             ),
+            limited_by=sentences(limited.get(candidate.index, ())),
         )
         for candidate in candidates_from_json(session.candidates)
     ]

@@ -242,7 +242,7 @@ def test_the_engine_that_does_not_keep_up_is_named() -> None:
 
 def test_what_cannot_be_told_says_why() -> None:
     assert what_limits(live([]), KNOBS) is None
-    assert said(live([sample(0, 256, 40)])).sentence == "Cannot tell: 0 readings so far."
+    assert said(live([sample(0, 256, 40)])).sentence == "Cannot tell: no readings so far."
     assert said(live(steady(2, running=256, waiting=40))).sentence == "Cannot tell: 2 readings so far."
     silent = joined(steady(30, running=9), steady(5, running=None, waiting=None, error="no answer within 2 s"))
     assert said(live(silent)).sentence == "Cannot tell: no answer for 6 s."
