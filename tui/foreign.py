@@ -1,63 +1,98 @@
-"""A server that is not ours, sampled by the screen while it is looked at, in memory only."""
+"""Servers that are not ours: each is sampled by a task of its own, in memory only, so that one that hangs delays
+nobody."""
 
 import asyncio
 import importlib
-from collections import deque
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from engine.knobs import Knobs, knobs_of_flags
 from engine.text import redact
-from store.records import SampleRecord
+from tui.watched import Watched
 
 if TYPE_CHECKING:
-    from engine.records import ServerSample
+    from engine.gpu import GpuReader
 
-INTERVALS_S = (0.5, 1.0, 2.0, 5.0, 10.0)
-KEPT = 1800
 LOOPBACK = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
+ELSEWHERE = "GPUs are those of the server's own machine: not read here"
 
 
-class ForeignServer:
-    """The samples of one URL. GPUs are read only where the server is on this machine: others' are not its own."""
+class ForeignServer(Watched):
+    """The samples of one URL. GPUs are read only where the server is on this machine: others' are not its own.
 
-    def __init__(self, url: str) -> None:
+    `flags` are those of its command line where it was found on this machine. Only an address that the person gave
+    (`api_key`) is told a key.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        began: float,
+        *,
+        flags: Mapping[str, Any] | None = None,
+        pid: int | None = None,
+        api_key: str | None = None,
+    ) -> None:
+        super().__init__(began)
         self.url = url
         self.shown = redact(url)
-        self.interval_s = 1.0
-        self.error: str | None = None
-        self.newest: ServerSample | None = None
-        self.samples: deque[SampleRecord] = deque(maxlen=KEPT)
-        self.local = urlsplit(url if "//" in url else f"//{url}").hostname in LOOPBACK
-        self.gpu_note: str | None = None if self.local else "GPUs are those of the server's own machine: not read here"
+        self.flags: Mapping[str, Any] = flags or {}
+        self.pid = pid
+        self.found_at: float | None = None  # when it was last seen among this machine's servers, monotonic seconds
+        self.local = place(url)[0] == LOOPBACK[0]
+        self.gpu_note: str | None = None if self.local else ELSEWHERE
+        self._api_key = api_key
+        self._wake = asyncio.Event()
+        self._knobs: tuple[object, Knobs] | None = None
 
-    def change_interval(self, step: int) -> None:
-        """Sample slower (+1) or faster (−1)."""
-        at = INTERVALS_S.index(self.interval_s)
-        self.interval_s = INTERVALS_S[min(len(INTERVALS_S) - 1, max(0, at + step))]
+    @property
+    def knobs(self) -> Knobs:
+        """Its settings, looked up anew when a sample tells more of the machine or the version than before."""
+        told = self.answered.raw if self.answered is not None else {}
+        by = (len(self.flags), told.get("version"), told.get("gpu_memory_utilization"), len(told.get("gpus", ())))
+        if self._knobs is None or self._knobs[0] != by:
+            self._knobs = by, knobs_of_flags(self.flags, self.answered)
+        return self._knobs[1]
 
-    async def run(self, sampled: Callable[[], object]) -> None:
+    def set_interval(self, seconds: float) -> None:
+        """Sample every so many seconds, from now on."""
+        if seconds != self.interval_s:
+            self.interval_s = seconds
+            self._wake.set()
+
+    async def run(self, gpu: "GpuReader", sampled: Callable[["ForeignServer"], object]) -> None:
         """Sample until cancelled, calling `sampled` after each. A server that does not answer is asked again."""
         await asyncio.to_thread(importlib.import_module, "engine.sampler")  # httpx takes 0.16 s to load
-        from engine.gpu import GpuReader
         from engine.sample_record import to_record
         from engine.sampler import Sampler
 
-        gpu = GpuReader()
-        sampler = Sampler(self.url, gpu)
-        loop = asyncio.get_running_loop()
+        sampler = Sampler(self.url, gpu, api_key=self._api_key)
         try:
             while True:
-                began = loop.time()
-                server, reading, self.error = await sampler.once()
-                if server is not None:
-                    self.newest = server
+                began = time.monotonic()
+                server, reading, error = await sampler.once()
                 if self.local:
                     self.gpu_note = reading.note
-                record = to_record(server, reading, error=self.error)
-                self.samples.append(record)
-                sampled()
-                await asyncio.sleep(max(0.05, began + self.interval_s - loop.time()))
+                self.add(to_record(server, reading, error=error))
+                sampled(self)
+                await self._pause(began)
         finally:
             await sampler.close()
-            gpu.close()
+
+    async def _pause(self, began: float) -> None:
+        """Until the next look is due; it comes sooner where the interval was made shorter meanwhile."""
+        while (left := max(0.02, began + self.interval_s - time.monotonic())) > 0:
+            self._wake.clear()
+            try:
+                await asyncio.wait_for(self._wake.wait(), left)
+            except TimeoutError:
+                return
+
+
+def place(url: str) -> tuple[str, int | None]:
+    """Host and port, the names of this machine all as one: two spellings of one server are equal."""
+    parts = urlsplit(url if "//" in url else f"//{url}")
+    host = parts.hostname or ""
+    return LOOPBACK[0] if host in LOOPBACK else host, parts.port

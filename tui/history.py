@@ -1,4 +1,8 @@
-"""From counters and gauges as they were sampled to what the Monitor shows: rates, shares, slots of time. Pure."""
+"""A quantity's history in columns of time, kept up as samples come, so that a draw costs its columns and not its
+window. Pure.
+
+Columns stand on multiples of their length, so that a history moves by whole columns and its peaks do not dance.
+"""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -6,11 +10,99 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from engine.window import Read
 from store.clock import parse_utc
 from store.records import SampleRecord
 
-RATE_S = 5.0  # a rate "now" is the mean over this long: shorter ones flicker with the batches
-BRIDGE = 2.5  # a slot without a sample repeats its neighbour up to this many sampling intervals
+BRIDGE = 2.5  # a sample also stands for the time since the one before it, up to so many usual intervals
+
+
+class History:
+    """One quantity of one server: a gauge, or with `counter` a total of which the growth per second is shown.
+
+    A sample that cannot be read, a time without samples and a counter's restart leave their columns empty: a gap
+    stays a gap.
+    """
+
+    def __init__(self, read: Read, counter: bool = False) -> None:
+        self.read = read
+        self._counter = counter
+        self._length = 0.0
+        self._count = 0
+        self._columns: dict[int, tuple[float, int]] = {}  # number → sum and how many
+        self._before: tuple[float, float | None] | None = None
+        self._step = 0.0
+
+    def fits(self, window_s: float, count: int, interval_s: float) -> bool:
+        """Whether the columns are those of such a window; else `rebuild`."""
+        return (self._length, self._count) == _columns(window_s, count, interval_s)
+
+    def rebuild(
+        self, samples: Iterable[tuple[float, SampleRecord]], window_s: float, count: int, interval_s: float
+    ) -> None:
+        """Begin anew with `count` columns at most for `window_s` seconds; none is shorter than `interval_s`."""
+        self._length, self._count = _columns(window_s, count, interval_s)
+        self._columns.clear()
+        self._before, self._step = None, interval_s
+        for at, sample in samples:
+            self.add(at, sample)
+
+    def forget(self) -> None:
+        """Have no columns until `rebuild`."""
+        self._length = 0.0
+
+    def add(self, at: float, sample: SampleRecord) -> None:
+        """Take the next sample; `at` in unix seconds."""
+        if not self._length:
+            return
+        before, now = self._before, _finite(self.read(sample))
+        self._before = (at, now)
+        began = at
+        if before is not None:
+            passed = at - before[0]
+            if passed <= 0:
+                return
+            usual = passed <= BRIDGE * self._step
+            if usual:
+                began, self._step = before[0], passed
+        value = _growth(before, (at, now)) if self._counter else now
+        last = math.floor(at / self._length)
+        if value is not None:
+            first = min(last, math.floor(began / self._length) + 1)
+            for column in range(first, last + 1):
+                total, number = self._columns.get(column, (0.0, 0))
+                self._columns[column] = (total + value, number + 1)
+        for old in [column for column in self._columns if column <= last - self._count]:
+            del self._columns[old]
+
+    def columns(self, end: float) -> list[float | None]:
+        """The means of the columns up to that of `end` (unix seconds), oldest first."""
+        if not self._length:
+            return []
+        last = math.floor(end / self._length)
+        found = (self._columns.get(column) for column in range(last - self._count + 1, last + 1))
+        return [None if one is None else one[0] / one[1] for one in found]
+
+
+def _columns(window_s: float, count: int, interval_s: float) -> tuple[float, int]:
+    """Length in seconds and number of the columns."""
+    length = max(window_s / max(1, count), interval_s)
+    return length, max(1, min(count, round(window_s / length)))
+
+
+def _growth(before: tuple[float, float | None] | None, after: tuple[float, float | None]) -> float | None:
+    """Per second; None where either end is unknown and where the counter fell, which is a server that began anew."""
+    if before is None or before[1] is None or after[1] is None or after[1] < before[1]:
+        return None
+    return (after[1] - before[1]) / (after[0] - before[0])
+
+
+def _finite(value: object) -> float | None:
+    """A reading as a finite float; a row's raw JSON may hold anything."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if math.isfinite(value) else None
+
 
 Point = tuple[float, float | None]
 """Unix seconds and what was read then."""
@@ -33,120 +125,9 @@ class GpuRow:
     util: tuple[Point, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
-    """What the Monitor draws, each quantity over the same moments. Counters as they stood."""
-
-    kv_perc: tuple[Point, ...] = ()
-    running: tuple[Point, ...] = ()
-    waiting: tuple[Point, ...] = ()
-    preemptions: tuple[Point, ...] = ()
-    prompt_tokens: tuple[Point, ...] = ()
-    generation_tokens: tuple[Point, ...] = ()
-    prefix_queries: tuple[Point, ...] = ()
-    prefix_hits: tuple[Point, ...] = ()
-    requests: tuple[Point, ...] = ()  # finished, whatever the reason
-    gpus: tuple[GpuRow, ...] = ()
-    waiting_by_reason: tuple[tuple[str, float], ...] = ()  # of the newest sample
-    utilization: float | None = None  # gpu-memory-utilization as the server told it last
-
-    @property
-    def answered_at(self) -> float | None:
-        """When the server last answered, in unix seconds."""
-        return next((at for at, value in reversed(self.running) if value is not None), None)
-
-    @property
-    def sampled_at(self) -> float | None:
-        """Unix seconds of the newest sample, whatever could be read then."""
-        return self.running[-1][0] if self.running else None
-
-
-NOTHING = Series()
-
-
-def read_series(samples: Sequence[SampleRecord]) -> Series:
-    """The series of samples in time order."""
-    times = [_at(sample) for sample in samples]
-
-    def points(read: Callable[[SampleRecord], object]) -> tuple[Point, ...]:
-        return tuple((at, _finite(read(sample))) for at, sample in zip(times, samples, strict=True))
-
-    newest = samples[-1].raw.get("waiting_by_reason") if samples else None
-    reasons = newest if isinstance(newest, dict) else {}
-    told = (_finite(sample.raw.get("gpu_memory_utilization")) for sample in reversed(samples))
-    return Series(
-        utilization=next((share for share in told if share is not None), None),
-        kv_perc=points(lambda sample: sample.kv_perc),
-        running=points(lambda sample: sample.running),
-        waiting=points(lambda sample: sample.waiting),
-        preemptions=points(lambda sample: sample.preemptions),
-        prompt_tokens=points(lambda sample: sample.prompt_tokens),
-        generation_tokens=points(lambda sample: sample.generation_tokens),
-        prefix_queries=points(lambda sample: sample.prefix_queries),
-        prefix_hits=points(lambda sample: sample.prefix_hits),
-        requests=points(_requests),
-        gpus=gpu_rows(samples),
-        waiting_by_reason=tuple((str(why), n) for why, value in reasons.items() if (n := _finite(value)) is not None),
-    )
-
-
-def _requests(sample: SampleRecord) -> float | None:
-    finished = sample.raw.get("requests_finished")
-    if not isinstance(finished, dict):
-        return None
-    known = [value for each in finished.values() if (value := _finite(each)) is not None]
-    return sum(known) if known else None
-
-
-def latest(points: Sequence[Point]) -> float | None:
-    """The newest reading, None where it could not be read."""
-    return points[-1][1] if points else None
-
-
-def within(points: Sequence[Point], seconds: float) -> Sequence[Point]:
-    """The points of the last `seconds` before the newest."""
-    return [point for point in points if point[0] > points[-1][0] - seconds]
-
-
 def gauge(samples: Iterable[SampleRecord], read: Callable[[SampleRecord], float | None]) -> list[Point]:
     """One quantity of each sample over time."""
     return [(_at(sample), _finite(read(sample))) for sample in samples]
-
-
-def rates(points: Sequence[Point]) -> list[Point]:
-    """A counter's growth per second, at the later sample of each pair.
-
-    None where either end is unknown and where the counter fell, which is a server that was restarted.
-    """
-    return [
-        (later, _growth(before, now, later - earlier))
-        for (earlier, before), (later, now) in pairwise(points)
-        if later > earlier
-    ]
-
-
-def rate_now(points: Sequence[Point], over_s: float = RATE_S) -> float | None:
-    """A counter's growth per second over the last `over_s` seconds of samples, since a restart if there was one."""
-    if not points:
-        return None
-    end = points[-1][0]
-    recent = [rate for rate in rates(points) if rate[0] > end - over_s]
-    known = [(at, value) for at, value in recent if value is not None]
-    return sum(value for _, value in known) / len(known) if known and recent[-1][1] is not None else None
-
-
-def growth(points: Sequence[Point]) -> float | None:
-    """How much a counter grew over all points; what a restart undid is counted from 0. None without two readings."""
-    known = [value for _, value in points if value is not None]
-    if len(known) < 2:
-        return None
-    return sum(now - before if now >= before else now for before, now in pairwise(known))
-
-
-def share_perc(part: Sequence[Point], whole: Sequence[Point]) -> float | None:
-    """The growth of one counter as a percentage of another's; None while the other did not grow."""
-    grown, of = growth(part), growth(whole)
-    return None if grown is None or not of else min(100.0, 100.0 * grown / of)
 
 
 def interval(points: Sequence[Point]) -> float:
@@ -225,18 +206,5 @@ def _gpu_row(gpu: dict[str, Any], samples: Sequence[SampleRecord]) -> GpuRow:
     )
 
 
-def _growth(before: float | None, now: float | None, seconds: float) -> float | None:
-    if before is None or now is None or now < before:
-        return None
-    return (now - before) / seconds
-
-
 def _at(sample: SampleRecord) -> float:
     return parse_utc(sample.at).timestamp()
-
-
-def _finite(value: object) -> float | None:
-    """A reading as a finite float; raw JSON may hold anything."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if math.isfinite(value) else None

@@ -1,169 +1,211 @@
-"""What the Monitor shows: one server at one moment, ours or foreign, as one record."""
+"""What the Monitor shows: one server at one moment, ours or another's, as one record."""
 
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from textual.content import Content
-
+from engine.knobs import Knobs
 from engine.text import clean
 from store.clock import parse_utc
-from store.records import EventRecord, ServerRecord
+from store.records import EventRecord
 from tui.foreign import ForeignServer
-from tui.format import ABSENT, local_clock, number, since, span
-from tui.history import NOTHING, Series, read_series
-from tui.server_text import checklist, details
-from tui.state_words import state_words
+from tui.format import local_clock, since, span
+from tui.liveness import Liveness
+from tui.panels.row import ERROR, GOOD, MUTED, STRONG, WARNING, Piece
+from tui.server_text import checklist
+from tui.watched import Watched
+from tui.watching import OurServer
 
-SILENT_S = 5.0  # without an answer for longer, a server is said to be silent
-LIVE = Content.styled("▶ live", "$success")
-SILENT = Content.styled("✗ silent", "bold $error")
-ENDED = Content.styled("■ ended", "bold reverse")
+NO_KNOBS = Knobs()
+LIVE: Piece = ("▶ live", GOOD)
+ENDED: Piece = ("■ ended", STRONG)
+STATES: dict[str, Piece] = {
+    "starting": ("◐ starting", WARNING),
+    "ready": ("● ready", GOOD),
+    "stopping": ("◌ stopping", WARNING),
+    "stopped": ("○ stopped", MUTED),
+    "failed": ("✗ failed", ERROR),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How the Monitor is set when it looks: histories reach `window_s` back; `places` servers can be chosen from."""
+    """How the Monitor is set when it looks; `places` servers can be chosen from, the shown one is number `place`."""
 
     now: datetime
     window_s: float
+    interval_s: float
+    place: int
     places: int
     frozen: bool
+    chosen_gpu: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """One server at one moment as the panel draws it. `state` None: there is none to show.
+    """One server at one moment as the panels draw it. `watched` None: there is none to show.
 
-    `end` (unix seconds) is where the histories end: now, or where the server did. `answers` says whether the newest
-    figures are of now; where they are not, none is shown. `mode` says the same in a word at the right edge.
+    `end` (unix seconds) is where the histories end: at the newest sample, or now where none came, or where the server
+    ended. `answers` says whether the newest figures are of now; where they are not, none is shown. `mode` says the same
+    in a word at the right edge.
     """
 
     look: Look
     end: float
-    state: Content | None = None
-    mode: Content = LIVE
+    watched: Watched | None = None
+    state: Piece = ("○ no server runs", MUTED)
+    mode: Piece = LIVE
     answers: bool = True
     words: tuple[str, ...] = ()
     trouble: str | None = None
-    stages: tuple[Content, ...] = ()  # of a start that is under way
-    interval_s: float = 1.0
-    series: Series = NOTHING
+    stages: tuple[str, ...] = ()  # of a start that is under way
     kv_tokens: float | None = None
-    max_seqs: float | None = None
-    utilization: float | None = None  # gpu-memory-utilization, a share
-    facts: tuple[tuple[str, str], ...] = ()  # all that is known, clean
+    knobs: Knobs = NO_KNOBS
     events: tuple[EventRecord, ...] = ()
     gpu_note: str | None = None
+    url: str = ""
 
     @classmethod
-    def ours(
-        cls, server: ServerRecord | None, series: Series, events: tuple[EventRecord, ...], kept: bool, look: Look
-    ) -> "Subject":
-        """A server that we started; `kept` says whether its keeper lives."""
+    def ours(cls, watched: OurServer, look: Look) -> "Subject":
+        """A server that we started."""
         now = look.now.timestamp()
-        if server is None:
-            return cls(look, now)
-        state, mode, trouble = state_words(server.state), LIVE, server.failure
+        server, kept, events = watched.reading.server, watched.reading.kept, watched.reading.events
+        state, mode, answers, trouble = STATES[server.state], LIVE, False, server.failure
         ended = server.stopped_at
+        end = now
         if ended or server.state in ("stopped", "failed"):
             mode = ENDED
-        elif server.state == "ready" and (silent := _silence(server, series, look)) is not None:
-            state = mode = SILENT
-            trouble = (
-                f"no answer for {span(silent)}; 1 Servers shows its log"
-                if kept
-                else f"not sampled for {span(silent)}: its keeper is gone; 3 Tune or 1 Servers starts it again"
-            )
+            end = parse_utc(ended).timestamp() if ended else now
+        elif server.state == "ready":
+            life = watched.liveness(now)
+            if life.life == "silent" and life.since_s is None:
+                life = Liveness("silent", now - watched.began, life.error)
+            state, mode, answers = _state(life, state)
+            trouble = _trouble(life) if kept else _unkept(life)
+            end = _end(watched, life, now)
         age = since(server.ready_at or server.started_at, look.now)
         return cls(
             look,
-            parse_utc(ended).timestamp() if ended else now,
-            state=state,
-            mode=mode,
-            answers=mode is LIVE,
+            end,
+            watched,
+            state,
+            mode,
+            answers,
             words=(
                 clean(server.served_name or server.name, 28),
                 f"{clean(server.host, 20)}:{server.port}",
-                f"vLLM {clean(server.vllm_version or ABSENT, 14)}",
+                *([f"vLLM {clean(server.vllm_version, 14)}"] if server.vllm_version else []),
                 f"ended {local_clock(ended)}" if ended else f"up {span(age)}",
             ),
             trouble=trouble,
-            stages=tuple(checklist(server, look.now)) if server.state == "starting" else (),
-            series=series,
-            kv_tokens=_number(server.facts.get("kv_cache_tokens")),
-            max_seqs=_flag(server.raw, "max-num-seqs"),
-            utilization=series.utilization or _flag(server.raw, "gpu-memory-utilization"),
-            facts=tuple(details(server, look.now)),
-            events=events,
-            gpu_note=_gpu_note(series, look),
+            stages=tuple(item.plain for item in checklist(server, look.now)) if server.state == "starting" else (),
+            kv_tokens=_number(server.facts.get("kv_cache_tokens")) or _told(watched, "kv_cache_tokens"),
+            knobs=watched.knobs,
+            events=_joined(events, watched.events),
+            gpu_note=_gpu_note(watched, now),
+            url=f"http://{server.host}:{server.port}",
         )
 
     @classmethod
     def foreign(cls, server: ForeignServer, look: Look) -> "Subject":
-        """A server of `--url`."""
+        """A server that is not ours."""
         now = look.now.timestamp()
-        series = read_series(tuple(server.samples))
-        newest, answered = server.newest, series.answered_at
-        mode, trouble = LIVE, None
-        if server.error is not None:
-            state = mode = SILENT
-            trouble = f"{f'no answer for {span(now - answered)}: ' if answered is not None else ''}{server.error}"
-        elif answered is None:
-            state = Content.styled("◌ asking", "bold $warning")
-        else:
-            state = Content.styled("● answers", "bold $success")
-        started = newest.process_start if newest is not None else None
-        tokens = newest.kv_cache_tokens if newest is not None else None
-        model = newest.model_name if newest is not None else None
-        known = (
-            ("model", clean(model or "", 200)),
-            ("address", clean(server.shown, 200)),
-            ("KV cache", "" if tokens is None else number(tokens, 0, " tokens")),
-            ("engines", str(len(newest.engines)) if newest is not None and newest.engines else ""),
-        )
+        life = server.liveness(now)
+        state, mode, answers = _state(life, ("● answers", GOOD))
+        told = server.answered.raw if server.answered is not None else {}
+        started = _told(server, "process_start")
+        model, version = told.get("model_name"), told.get("version")
         return cls(
             look,
-            now,
-            state=state,
-            mode=mode,
-            answers=mode is LIVE,
+            _end(server, life, now),
+            server,
+            state,
+            mode,
+            answers,
             words=(
-                clean(model, 28) if model else "not ours",
-                clean(server.shown, 40),
-                f"up {span(now - started if started else None)}",
+                clean(str(model), 28) if model else "not ours",
+                clean(server.shown, 40).removeprefix("http://"),
+                *([f"vLLM {clean(str(version), 14)}"] if version else []),
+                *([f"up {span(now - started)}"] if started else []),
             ),
-            trouble=trouble,
-            interval_s=server.interval_s,
-            series=series,
-            kv_tokens=tokens,
-            utilization=series.utilization,
-            facts=tuple((name, value) for name, value in known if value),
-            gpu_note=server.gpu_note,
+            trouble=_trouble(life),
+            kv_tokens=_told(server, "kv_cache_tokens"),
+            knobs=server.knobs,
+            events=server.events,
+            gpu_note=server.gpu_note or _gpu_note(server, now),
+            url=server.shown,
         )
 
+    @property
+    def ended(self) -> bool:
+        return self.mode is ENDED
 
-def _silence(server: ServerRecord, series: Series, look: Look) -> float | None:
-    """Seconds since a ready server answered last, None where that is just now."""
-    answered = series.answered_at
-    silent = look.now.timestamp() - answered if answered is not None else since(server.ready_at, look.now)
-    return silent if silent is not None and silent > SILENT_S else None
+    @property
+    def gpus(self) -> list[Any]:
+        """Those of the newest sample."""
+        newest = self.watched.window.newest if self.watched is not None else None
+        found = newest.raw.get("gpus") if newest is not None else None
+        return found if isinstance(found, list) else []
+
+    @property
+    def max_seqs(self) -> float | None:
+        return self.knobs.max_num_seqs.value
+
+    @property
+    def utilization(self) -> float | None:
+        """gpu-memory-utilization, a share."""
+        return self.knobs.gpu_memory_utilization.value
 
 
-def _gpu_note(series: Series, look: Look) -> str | None:
+def _state(life: Liveness, well: Piece) -> tuple[Piece, Piece, bool]:
+    """The state with how long it has held, the mode at the right edge, whether the figures are of now."""
+    ago = "" if life.since_s is None else f" {span(life.since_s)}"
+    if life.life == "silent":
+        return (f"✗ silent{ago}", ERROR), ("✗ silent", ERROR), False
+    if life.life == "asking":
+        return ("◌ asking", WARNING), ("◌ asking", WARNING), False
+    if life.life == "stalled":
+        return (f"✗ stalled{ago}", ERROR), ("✗ stalled", ERROR), True
+    if life.life == "slow":
+        return (f"◍ no token{ago}", WARNING), LIVE, True
+    if life.life == "asleep":
+        return ("◌ asleep", WARNING), LIVE, True
+    return well, LIVE, True
+
+
+def _trouble(life: Liveness) -> str | None:
+    if life.life == "silent":
+        last = f"no answer for {span(life.since_s)}" if life.since_s is not None else "no answer yet"
+        return f"{last}: {life.error}" if life.error else last
+    if life.life == "stalled":
+        return f"it answers, but its engine has computed nothing for {span(life.since_s)} while requests run"
+    return None
+
+
+def _unkept(life: Liveness) -> str:
+    lead = f"not sampled for {span(life.since_s)}: " if life.life == "silent" else ""
+    return f"{lead}its keeper is gone; 3 Tune or 1 Servers starts it again"
+
+
+def _end(watched: Watched, life: Liveness, now: float) -> float:
+    """Up to the newest sample while all is well, so that no column is empty because it has only begun."""
+    return watched.newest_at if life.answers and watched.newest_at is not None else now
+
+
+def _gpu_note(watched: Watched, now: float) -> str | None:
     """Said in place of the GPUs where what was read of them last is of another time."""
-    at = series.sampled_at
-    if at is None or look.now.timestamp() - at <= SILENT_S:
-        return None
-    return f"no reading for {span(look.now.timestamp() - at)}"
+    at = watched.newest_at
+    limit = max(3.0, 3 * watched.interval_s)
+    return f"no reading for {span(now - at)}" if at is not None and now - at > limit else None
 
 
-def _number(value: object) -> float | None:
+def _joined(stored: tuple[EventRecord, ...], derived: tuple[EventRecord, ...]) -> tuple[EventRecord, ...]:
+    return tuple(sorted((*stored, *derived), key=lambda event: event.at)) if derived else stored
+
+
+def _told(watched: Watched, name: str) -> float | None:
+    return _number(watched.answered.raw.get(name)) if watched.answered is not None else None
+
+
+def _number(value: Any) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def _flag(raw: dict[str, Any], name: str) -> float | None:
-    """A flag where it was given; vLLM's own defaults depend on version and device and are not guessed."""
-    spec = raw.get("spec")
-    flags = spec.get("flags") if isinstance(spec, dict) else None
-    return _number(flags.get(name)) if isinstance(flags, dict) else None

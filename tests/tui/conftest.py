@@ -132,6 +132,12 @@ def _idle_soon(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"{module}.wait_for_idle", idle)
 
 
+@pytest.fixture(autouse=True)
+def _found_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test sees the servers of the machine it runs on."""
+    monkeypatch.setattr("tui.finding.found", lambda: ())
+
+
 @pytest.fixture
 def data_dir(tmp_path: Path) -> Path:
     return tmp_path / "data"

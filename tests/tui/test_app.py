@@ -20,7 +20,8 @@ from tui.app import MODE_LABELS, LlmtuneApp, parting_words
 from tui.messages import GoingOn
 from tui.screens.base import LlmtuneScreen
 from tui.screens.help import HelpScreen
-from tui.screens.monitor import MonitorScreen, MonitorSnapshot
+from tui.monitor_reading import MonitorSnapshot
+from tui.screens.monitor import MonitorScreen
 from tui.screens.servers import ServersScreen
 from tui.widgets.key_line import KeyLine
 from tui.widgets.monitor_panel import MonitorPanel

@@ -1,24 +1,18 @@
 """The Monitor: figures from recorded samples, histories with their gaps, servers that are not ours."""
 
+import json
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from engine.records import GpuReading, ServerSample
-from store.clock import format_utc
 from store.records import SampleRecord
 from store.writer import Writer
-from tests.tui.conftest import NOW, ago, busy_samples, fed, screen_text, server
+from tests.tui.conftest import ago, busy_samples, fed, screen_text, server
 from tui.app import LlmtuneApp
-from tui.history import growth, rate_now, rates, read_series, share_perc, slots
-from tui.screens.monitor import MonitorScreen
 from tui.widgets.copy import CopyPanel
 from tui.widgets.spark import bar, blocks
-
-URL = "http://127.0.0.1:8500"
 
 
 def line(app: LlmtuneApp, label: str) -> str:
@@ -52,7 +46,7 @@ async def test_every_figure_stands_where_it_is_looked_for(app: LlmtuneApp, fille
             assert "█" in shown or "▆" in shown, label
         assert "1,980 MHz  not throttled" in line(app, "clock")
         assert "preemptions began" in screen_text(app)
-        assert ("concurrency" in screen_text(app)) == (size[0] >= 120)  # what is known of it, where there is room
+        assert ("── scheduler" in screen_text(app)) == (size[0] >= 120)  # more of it, where there is room
 
 
 async def test_what_cannot_be_read_is_absent_and_never_zero(app: LlmtuneApp, writer: Writer, data_dir: Path) -> None:
@@ -101,7 +95,7 @@ async def test_a_server_that_ended_keeps_its_last_minutes_and_no_figure(
         assert state in screen_text(app)
         assert (why or "ended") in screen_text(app)
         assert line(app, "running").split()[1] == "–"
-        assert "▅▆▆▆" in line(app, "running")
+        assert "▆▆▆▆" in line(app, "running")
         assert "finished     10,525" in line(app, "requests")
 
 
@@ -127,25 +121,29 @@ async def test_keys_window_freeze_copy(app: LlmtuneApp, filled: Path, writer: Wr
         await fed(pilot)
         await pilot.press("2")
         await fed(pilot)
-        assert "last 5 min" in screen_text(app)
-        for expected in ("last 15 min", "last 1 min"):
+        assert "last 60 s" in screen_text(app)
+        for expected in ("last 5 min", "last 15 min", "last 30 s", "last 60 s"):
             await pilot.press("w")
             await fed(pilot)
             assert expected in screen_text(app)
         await pilot.press("space")
         await pilot.pause()
         assert "‖ frozen" in screen_text(app)
-        writer.insert_samples([replace(busy_samples(1)[-1], running=7.0)])
+        writer.insert_samples([replace(busy_samples(1)[-1], at=ago(-0.5), running=7.0)])
         await fed(pilot)
         assert " 184 " in line(app, "running")
         await pilot.press("space")
         await fed(pilot)
         assert "▶ live" in screen_text(app)
         assert " 7 " in line(app, "running")
-        await pilot.press("y")
+        await pilot.press("y", "y")
         await pilot.pause()
         assert isinstance(app.screen, CopyPanel)
         assert app.clipboard == "http://127.0.0.1:8000"
+        await pilot.press("escape", "y", "j")
+        await pilot.pause()
+        shown = json.loads(app.clipboard)
+        assert (shown["running"], shown["url"]) == (7.0, "http://127.0.0.1:8000")
 
 
 async def test_s_goes_round_the_servers_that_run(app: LlmtuneApp, filled: Path) -> None:
@@ -189,92 +187,7 @@ async def test_a_server_whose_session_was_deleted_gives_way(app: LlmtuneApp, wri
         app.monitor_server(gone)
         await fed(pilot, until=lambda: "○ stopped  gone" in screen_text(app))
         writer.delete_session(number)
-        await fed(pilot, until=lambda: "● ready  stays" in screen_text(app) or "✗ silent  stays" in screen_text(app))
-
-
-class Recorded:
-    """Stands in for the sampler: answers from a list, then says that nothing answers."""
-
-    answers = 3
-
-    def __init__(self, base_url: str, gpu: Any) -> None:
-        self.asked = 0
-
-    async def once(self) -> tuple[ServerSample | None, GpuReading, str | None]:
-        self.asked += 1
-        at = format_utc(NOW - timedelta(seconds=8 - self.asked))
-        reading = GpuReading(at, 0.0, note="no NVIDIA driver on this machine")
-        if self.asked > self.answers:
-            return None, reading, "Nothing answers at http://127.0.0.1:8500; is the server running?"
-        sample = ServerSample(
-            at, float(self.asked), model_name="m", running=26.0, waiting=174.0, kv_perc=100.0, preemptions=8.0,
-            prompt_tokens=33221.0 + 100 * self.asked, generation_tokens=10055.0 + 50 * self.asked,
-            process_start=NOW.timestamp() - 3700, kv_cache_tokens=18000.0,
-        )  # fmt: skip
-        return sample, reading, None
-
-    async def close(self) -> None:
-        pass
-
-
-@pytest.fixture
-def foreign(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> LlmtuneApp:
-    monkeypatch.setattr("engine.sampler.Sampler", Recorded)
-    monkeypatch.setattr("tui.foreign.INTERVALS_S", (0.05, 1.0, 2.0))
-    return LlmtuneApp(data_dir, None, urls=(URL, "http://gpu-box:8000"), now=lambda: NOW)
-
-
-async def test_a_foreign_server_is_sampled_here(foreign: LlmtuneApp, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Recorded, "answers", 1000)
-    async with foreign.run_test() as pilot:
-        await fed(pilot, until=lambda: "● answers" in screen_text(foreign))
-        assert isinstance(foreign.screen, MonitorScreen)
-        await fed(pilot, until=lambda: "50.0/s" in line(foreign, "output"))
-        assert "100/s" in line(foreign, "prompt")
-        assert "100.0 %" in line(foreign, "KV cache")
-        assert "of 18,000 tokens" in line(foreign, "KV cache")
-        assert "up 1:01:40" in screen_text(foreign)
-        assert "no NVIDIA driver on this machine" in line(foreign, "GPU")
-        assert "every 1 s" in screen_text(foreign)
-        await pilot.press("+")
-        await fed(pilot, until=lambda: "every 2 s" in screen_text(foreign))
-        await pilot.press("-", "-", "-")
-        await fed(pilot, until=lambda: "every 0.05 s" in screen_text(foreign))
-        await pilot.press("s")
-        await fed(pilot, until=lambda: "http://gpu-box:8000" in screen_text(foreign))
-        assert "not read here" in line(foreign, "GPU")
-
-
-async def test_a_foreign_server_that_stops_answering_is_said(foreign: LlmtuneApp) -> None:
-    async with foreign.run_test() as pilot:
-        await fed(pilot, until=lambda: "● answers" in screen_text(foreign))
-        await pilot.press("-")
-        await fed(pilot, until=lambda: "✗ silent" in screen_text(foreign))
-        assert "is the server running?" in " ".join(screen_text(foreign).split())
-        assert "–" in line(foreign, "running")
-
-
-def test_rates_know_restarts_and_gaps() -> None:
-    points = [(0.0, 100.0), (1.0, 150.0), (2.0, None), (3.0, 250.0), (4.0, 10.0), (6.0, 30.0)]
-    assert rates(points) == [(1.0, 50.0), (2.0, None), (3.0, None), (4.0, None), (6.0, 10.0)]
-    assert rate_now(points, 5.5) == (50.0 + 10.0) / 2
-    assert rate_now(points[:3]) is None  # it cannot be read now, whatever it was before
-    assert growth(points) == 50 + 100 + 10 + 20
-    assert growth([(0.0, None), (1.0, 3.0)]) is None
-    assert share_perc([(0.0, 0.0), (1.0, 25.0)], [(0.0, 0.0), (1.0, 100.0)]) == 25.0
-    assert share_perc([(0.0, 0.0), (1.0, 0.0)], [(0.0, 5.0), (1.0, 5.0)]) is None
-
-
-def test_slots_keep_gaps_and_bridge_a_missed_tick() -> None:
-    points = [(float(second), float(second)) for second in range(60) if second not in (20, *range(40, 50))]
-    history = slots(points, 59.0, 60.0, 60)
-    assert len(history) == 60
-    assert history[20] == 19.0
-    assert history[40:49] == [None] * 9
-    assert history[59] == 59.0
-    assert slots(points, 159.0, 60.0, 60) == [None] * 60  # a history that ended long ago has left the window
-    assert len(slots(points, 59.0, 60.0, 12)) == 12
-    assert slots([], 0.0, 60.0, 5) == [None] * 5
+        await fed(pilot, until=lambda: "  stays  " in screen_text(app))
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), None])
@@ -285,12 +198,3 @@ def test_blocks_take_anything(bad: float | None) -> None:
     assert blocks([-5.0, 9.0], top=1.0) == ["▁█"]
     assert bar(bad, 10.0, 4) == "░░░░"
     assert bar(5.0, bad, 4) == "░░░░"
-
-
-def test_series_take_only_finite_numbers_of_raw_json() -> None:
-    raw: dict[str, Any] = {"requests_finished": {"stop": "many"}, "gpus": ["x", {"index": 0, "mem_used_gib": "?"}]}
-    series = read_series([SampleRecord(at=ago(1), running=float("nan"), raw=raw)])
-    assert series.running[0][1] is None
-    assert series.requests[0][1] is None
-    assert series.gpus[0].used_gib is None
-    assert series.answered_at is None

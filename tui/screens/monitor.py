@@ -1,51 +1,55 @@
-"""Monitor: one server's memory, scheduler and GPU now, with a short history of each."""
+"""Monitor: one server's scheduler, latencies and GPUs now, with a short history of each; all of them as a list."""
 
-from dataclasses import dataclass
-from datetime import UTC, timedelta
+import asyncio
+import os
+import time
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from engine.keeper.client import is_running
-from store.clock import format_utc, parse_utc
-from store.records import EventRecord, ServerRecord
+from store.records import ServerRecord
+from tui import finding
 from tui.foreign import ForeignServer
-from tui.history import NOTHING, Series, read_series
+from tui.monitor_reading import MonitorSnapshot, read_servers
 from tui.palette import Command
+from tui.panels.overview import Overview
 from tui.screens.base import LlmtuneScreen, Number
 from tui.subject import Look, Subject
-from tui.widgets.monitor_panel import MonitorPanel
+from tui.watched import WINDOWS_S
+from tui.watching import Key, Watching
+from tui.widgets.monitor_panel import MonitorPanel, is_tall
 
 if TYPE_CHECKING:
+    from engine.gpu import GpuReader
     from store.reader import Reader
 
-WINDOWS_S = (60.0, 300.0, 900.0)
-
-
-@dataclass(frozen=True, slots=True)
-class MonitorSnapshot:
-    """Our servers that run, the one that is shown (None: a foreign one, or none), its samples and events."""
-
-    servers: tuple[ServerRecord, ...] = ()
-    server: ServerRecord | None = None
-    kept: bool = False  # whether that one's keeper lives
-    series: Series = NOTHING
-    events: tuple[EventRecord, ...] = ()
+INTERVALS_S = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0)
+FIND_S = 5.0
+LATE = 1.2  # intervals without a sample, after which the screen is drawn all the same: clocks run
 
 
 class MonitorScreen(LlmtuneScreen):
-    """The servers that we started, from the store; those of `--url`, sampled here."""
+    """The servers that we started, from the store; those of `--url` and those found here, each sampled by a task."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("s", "next_server", "server", tooltip="show the next server"),
-        Binding("w", "window", "window", tooltip="how long the histories and windowed figures reach back"),
-        Binding("space", "freeze", "freeze", tooltip="hold the screen still; sampling goes on"),
         Binding(
-            "plus,equals_sign", "interval(1)", "slower", key_display="+", tooltip="sample a foreign server less often"
+            "plus,equals_sign",
+            "interval(1)",
+            "interval",
+            key_display="+ -",
+            tooltip="look less often, to 10 s; -: more often, to 0.25 s",
         ),
-        Binding("minus", "interval(-1)", "faster", key_display="-", tooltip="sample a foreign server more often"),
-        Binding("y", "copy", "copy", tooltip="copy the server's address"),
+        Binding("minus", "interval(-1)", "", show=False),
+        Binding("space", "freeze", "freeze", tooltip="hold the screen still; sampling goes on"),
+        Binding("w", "window", "window", tooltip="over how long: 30 s, 1, 5 or 15 min"),
+        Binding("s,down,right", "server(1)", "server", key_display="s", tooltip="the next server; arrows too"),
+        Binding("up,left", "server(-1)", "previous", show=False, tooltip="the server before"),
+        Binding("o", "overview", "all", tooltip="all servers, a line each"),
+        Binding("g", "gpu", "GPU", tooltip="the next GPU"),
+        Binding("y", "copy", "copy", tooltip="copy the address, or what is shown as JSON"),
     ]
 
     LEGEND = (
@@ -56,7 +60,7 @@ class MonitorScreen(LlmtuneScreen):
         Number("prefix hits", "share of prompt tokens found in the prefix cache, over the window"),
         Number("output", "tokens generated a second, mean of 5 s"),
         Number("prompt", "prompt tokens processed a second, cached ones too, mean of 5 s"),
-        Number("requests", "requests finished a second; in all since the server began"),
+        Number("requests", "requests finished a second, mean of 5 s; finished: in all since the server began"),
         Number("GPU n", "memory in use by all processes, in GiB (2^30 bytes); budget is gpu-memory-utilization"),
         Number(
             "its model",
@@ -68,54 +72,47 @@ class MonitorScreen(LlmtuneScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self._snapshot = MonitorSnapshot()
-        self._shown: int | str | None = None  # the id of one of ours, or a URL; None: the first there is
-        self._followed: int | None = None  # a session one of whose launches was chosen while it ran
-        self._foreign: ForeignServer | None = None
+        self._watching: Watching | None = None
+        self._interval = INTERVALS_S.index(1.0)
         self._window = 1
         self._frozen = False
+        self._listing = False
+        self._gpu = 0
+        self._choices = (0, 0)  # servers, GPUs
+        self._drawn_at = 0.0
+        self._gpus: GpuReader | None = None
 
     def compose_body(self) -> ComposeResult:
         yield MonitorPanel()
 
     def on_mount(self) -> None:
-        if self.app.urls:
-            self._choose(self.app.urls[0])
-        self.set_interval(1.0, self._tick)
+        self.run_worker(self._find(), group="finding", description="looks for servers on this machine")
+        for server in self.watching.foreign.values():
+            self._sample(server)
+        self.set_interval(0.25, self._tick)
+
+    def on_unmount(self) -> None:
+        if self._gpus is not None:
+            self._gpus.close()
+
+    def on_screen_resume(self) -> None:
+        super().on_screen_resume()
+        self.later(self.redraw)
+
+    @property
+    def watching(self) -> Watching:
+        """What is watched, from the first question for it on."""
+        if self._watching is None:
+            self._watching = Watching(self.app.urls, os.environ.get("VLLM_API_KEY"), self._now().timestamp())
+        return self._watching
+
+    def _now(self) -> datetime:
+        return self.app.now().astimezone(UTC)
 
     # feeding
 
     def refresh_from_store(self, reader: "Reader") -> MonitorSnapshot:
-        servers = tuple(reader.servers(active=True))
-        shown = self._shown
-        if isinstance(shown, str):
-            return MonitorSnapshot(servers)
-        server = self._pick(servers, shown, reader)
-        if server is None or server.id is None:
-            return MonitorSnapshot(servers)
-        end = parse_utc(server.stopped_at) if server.stopped_at else self.app.now().astimezone(UTC)
-        since = format_utc(end - timedelta(seconds=WINDOWS_S[self._window] + 10))
-        return MonitorSnapshot(
-            servers,
-            server,
-            self._is_server_kept(server),
-            read_series(reader.samples(server_id=server.id, since=since)),
-            tuple(reader.events(server_id=server.id, limit=20)),
-        )
-
-    def _pick(self, servers: tuple[ServerRecord, ...], shown: int | None, reader: "Reader") -> ServerRecord | None:
-        """The chosen server, also after it stopped; but of a sweep that is followed, the launch that runs now."""
-        if shown is None:
-            ready = [server for server in servers if server.state == "ready"]
-            return next(iter([*ready, *servers]), None)
-        server = next((server for server in (*servers, *reader.servers()) if server.id == shown), None)
-        if server is None:  # its session was deleted
-            return next(iter(servers), None)
-        if server in servers:
-            self._followed = server.session_id
-        elif server.session_id is not None and server.session_id == self._followed:
-            return next((other for other in servers if other.session_id == server.session_id), server)
-        return server
+        return read_servers(reader, self.watching.wanted(), self._now(), self._is_server_kept)
 
     def _is_server_kept(self, server: ServerRecord) -> bool:
         if server.session_id is not None:
@@ -123,65 +120,144 @@ class MonitorScreen(LlmtuneScreen):
         return server.id is not None and is_running(self.app.data_dir, "server", server.id)
 
     def show(self, snapshot: MonitorSnapshot) -> None:
-        self._snapshot = snapshot
-        self._tick()
+        current = self.watching.current
+        new = self.watching.take(snapshot.readings, snapshot.shown, snapshot.followed, self._now().timestamp())
+        if self.watching.current != current or (new and self._is_due()):
+            self._draw_unless_frozen()
+
+    def _sample(self, server: ForeignServer) -> None:
+        """Begin to sample a server that is not ours."""
+        from tui.gpu_sharing import NoGpus, SharedGpus
+
+        if self._gpus is None:
+            self._gpus = SharedGpus()
+        gpus = self._gpus if server.local else NoGpus(server.gpu_note or "")
+        self.run_worker(
+            server.run(gpus, self._came), group=server.url, description=f"samples {server.shown}", exclusive=True
+        )
+
+    def _came(self, server: ForeignServer) -> None:
+        """A sample of a foreign server came."""
+        if self.watching.foreign.get(str(self.watching.current)) is server:
+            self._draw_unless_frozen()
+
+    async def _find(self) -> None:
+        """Look again and again which servers listen on this machine, while this screen is looked at."""
+        while True:
+            if self._is_looked_at():
+                await self._find_once()
+            await asyncio.sleep(FIND_S)
+
+    async def _find_once(self) -> None:
+        found = await asyncio.to_thread(finding.found)
+        clock = time.monotonic()
+        for server in self.watching.found(found, self._now().timestamp(), clock):
+            self._sample(server)
+        for server in self.watching.gone(clock):
+            self.workers.cancel_group(self, server.url)
+
+    # drawing
+
+    def _is_looked_at(self) -> bool:
+        return self.is_up and self in self.app.screen_stack
+
+    def _is_due(self) -> bool:
+        """Whether the chosen interval has passed; a new sample of ours is a little early at times."""
+        return time.monotonic() - self._drawn_at > 0.7 * INTERVALS_S[self._interval]
 
     def _tick(self) -> None:
-        """A second passed, or there is a new sample."""
-        if not self._frozen:
-            self.later(self.redraw)
+        """Draw where no sample made it so for longer than an interval, and at the moment when silence begins."""
+        watching = self.watching
+        current = watching.current
+        if current is None:
+            due = 1.0
+        else:
+            watched = watching.watched(current)
+            silent = watched.silent_from() - self._now().timestamp()
+            due = LATE * max(1.0, INTERVALS_S[self._interval])
+            if -0.3 < silent <= 0.0:
+                due = 0.3
+        if time.monotonic() - self._drawn_at >= due:
+            self._draw_unless_frozen()
+
+    def _draw_unless_frozen(self) -> None:
+        if not self._frozen and self._is_looked_at():
+            self.redraw()
 
     def redraw(self) -> None:
-        """Draw what was read last, also while the screen is held."""
-        self.query_one(MonitorPanel).draw(self._subject())
+        """Draw what is known now, also while the screen is held."""
+        self._drawn_at = time.monotonic()
+        watching, panel = self.watching, self.query_one(MonitorPanel)
+        current = watching.current
+        listing = self._listing and current is not None
+        keys = watching.keys()
+        listed = listing or (len(keys) > 1 and is_tall(panel))
+        others = [Overview(self._subject(key), key == current) for key in keys] if listed else []
+        subject = self._subject(current)
+        panel.draw(subject, others, listing)
+        choices = (len(keys), len(subject.gpus))
+        if choices != self._choices:
+            self._choices = choices
+            self.refresh_bindings()
 
-    def _subject(self) -> Subject:
-        seen = self._snapshot
-        places = len(seen.servers) + len(self.app.urls)
-        look = Look(self.app.now().astimezone(UTC), WINDOWS_S[self._window], places, self._frozen)
-        if self._foreign is not None:
-            return Subject.foreign(self._foreign, look)
-        return Subject.ours(seen.server, seen.series, seen.events, seen.kept, look)
+    def _subject(self, key: Key | None) -> Subject:
+        watching = self.watching
+        keys = watching.keys()
+        look = Look(
+            self._now(),
+            WINDOWS_S[self._window],
+            INTERVALS_S[self._interval],
+            keys.index(key) if key is not None else 0,
+            len(keys),
+            self._frozen,
+            self._gpu,
+        )
+        if key is None:
+            return Subject(look, look.now.timestamp())
+        if isinstance(key, int):
+            return Subject.ours(watching.ours[key], look)
+        return Subject.foreign(watching.foreign[key], look)
 
     # choosing
 
-    def _choose(self, shown: int | str) -> None:
-        if shown == self._shown:
-            return
-        self._shown, self._followed = shown, None
-        self.workers.cancel_group(self, "foreign")
-        self._foreign = None
-        if isinstance(shown, str):
-            self._foreign = ForeignServer(shown)
-            self.run_worker(self._foreign.run(self._tick), group="foreign", description=f"samples {shown}")
-        self.refresh_bindings()
+    def _choose(self, shown: Key) -> None:
+        self.watching.choose(shown)
+        self._frozen = False
+        self._gpu = 0
+        self.redraw()
         self.app.ask()
 
     def watch_server(self, server_id: int) -> None:
         """Show one of our servers, as another screen asks."""
         self._choose(server_id)
 
-    def action_next_server(self) -> None:
-        """Show the next of ours that run and of the URLs."""
-        places: list[int | str] = [server.id for server in self._snapshot.servers if server.id is not None]
-        places += self.app.urls
-        if not places:
-            self.say("no server runs; 1 Servers starts one")
-            return
-        present = self._snapshot.server
-        at = self._shown if self._shown is not None else (present.id if present is not None else None)
-        self._choose(places[(places.index(at) + 1) % len(places)] if at in places else places[0])
-        self._frozen = False
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action in ("server", "overview"):
+            return self._listing or self._choices[0] > 1
+        return action != "gpu" or self._choices[1] > 1
+
+    def action_server(self, step: int) -> None:
+        """Show the next server, or the one before."""
+        following = self.watching.next(step)
+        if following is not None:
+            self._choose(following)
+
+    def action_gpu(self) -> None:
+        """The next GPU in detail."""
+        self._gpu += 1
+        self.redraw()
+
+    def action_overview(self) -> None:
+        """All servers instead of the blocks of one, or back."""
+        self._listing = not self._listing
         self.redraw()
 
     # other keys
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return action != "interval" or self._foreign is not None  # ours are sampled by their keepers, once a second
-
     def action_window(self) -> None:
-        """The next length of the histories."""
+        """The next length of the histories and windowed figures."""
         self._window = (self._window + 1) % len(WINDOWS_S)
+        self.watching.set_window(WINDOWS_S[self._window])
         self.app.ask()
         self.redraw()
 
@@ -191,27 +267,36 @@ class MonitorScreen(LlmtuneScreen):
         self.redraw()
 
     def action_interval(self, step: int) -> None:
-        """Sample a foreign server less or more often."""
-        if self._foreign is not None:
-            self._foreign.change_interval(step)
-            self.redraw()
+        """Look less or more often: others are sampled so, ours drawn so (their keepers sample them once a second)."""
+        self._interval = min(len(INTERVALS_S) - 1, max(0, self._interval + step))
+        self.watching.set_interval(INTERVALS_S[self._interval])
+        self.redraw()
 
     def action_copy(self) -> None:
-        """The address of the server that is shown."""
+        """The address of the server that is shown, or its figures."""
+        from tui.widgets.choose import Choose
+
+        if self.watching.current is None:
+            self.say("no server is shown")
+            return
+        self.app.push_screen(Choose("Copy what?", {"y": "the address", "j": "what is shown, as JSON"}), self._copy)
+
+    def _copy(self, what: str | None) -> None:
+        from tui.shown_json import shown_json
         from tui.widgets.copy import CopyPanel
 
-        server = self._snapshot.server
-        if self._foreign is not None:
-            self.app.push_screen(CopyPanel(self._foreign.shown, "Address"))
-        elif server is not None:
-            self.app.push_screen(CopyPanel(f"http://{server.host}:{server.port}", "Address"))
-        else:
-            self.say("no server is shown")
+        current = self.watching.current
+        if what is None or current is None:
+            return
+        subject = self._subject(current)
+        text = subject.url if what == "y" else shown_json(subject)
+        self.app.push_screen(CopyPanel(text, "Address" if what == "y" else "What is shown"))
 
     def commands(self) -> tuple[Command, ...]:
         return (
-            Command("Next server", "Of those that run, and of --url", self.action_next_server),
-            Command("Longer or shorter window", "1, 5 or 15 minutes", self.action_window),
+            Command("Next server", "Ours that run, of --url, found here", lambda: self.action_server(1)),
+            Command("All servers", "A line each", self.action_overview),
+            Command("Longer or shorter window", "30 s, 1, 5 or 15 minutes", self.action_window),
             Command("Go on" if self._frozen else "Freeze", "Hold the screen still", self.action_freeze),
-            Command("Copy the address", "Of the server that is shown", self.action_copy),
+            Command("Copy", "The address, or what is shown as JSON", self.action_copy),
         )

@@ -1,124 +1,161 @@
-"""The widgets of the Monitor, drawn from one subject."""
+"""The Monitor's blocks, placed by the room there is and drawn from one subject."""
 
 from collections.abc import Sequence
 
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.content import Content
-from textual.widgets import Static
+from textual.containers import Vertical
+from textual.widget import Widget
 
-from engine.text import clean
-from store.records import EventRecord
-from tui.format import fixed, local_clock, number, rate
-from tui.history import Point, growth, latest, rate_now, rates, share_perc, slots, within
-from tui.server_text import detail_lines, flow
+from tui.monitor_layout import TALL, Places, places
+from tui.panels.gauges import gauge_rows, history_width, readings
+from tui.panels.newest_events import event_rows
+from tui.panels.overview import Overview, overview_rows
+from tui.panels.row import MUTED
+from tui.panels.state import state_rows
 from tui.subject import Subject
-from tui.widgets.gauge import Gauge
 from tui.widgets.gpu_panel import GpuPanel
+from tui.widgets.latency_table import LatencyTable
+from tui.widgets.limit_line import LimitLine
+from tui.widgets.lines import Lines
+from tui.widgets.monitor_details import MonitorDetails
 
-SIDE_W = 48
+PADDING = 2
 
 
-class MonitorPanel(Vertical):
-    """The state, six gauges, the GPUs, the last events: at 80x24 all of it. A wide one adds what is known beside it."""
+class MonitorPanel(Widget):
+    """State, overview, gauges, latencies, GPUs, what limits it, events; more beside or below where there is room.
 
-    DEFAULT_CSS = f"""
-    MonitorPanel {{ height: 1fr; }}
-    #monitor-state {{ height: auto; max-height: 6; padding: 0 1; margin-bottom: 1; }}
-    #monitor-gauges {{ width: 1fr; height: 1fr; }}
-    #monitor-events {{ height: 1fr; padding: 0 1; margin-top: 1; }}
-    #monitor-side {{ display: none; width: {SIDE_W + 4}; padding: 0 1; border-left: solid $panel; }}
-    #monitor-side Static {{ height: auto; }}
+    Sizes change only with the terminal and with what there is to say: a tick draws cells, it lays nothing out.
     """
 
+    DEFAULT_CSS = """
+    MonitorPanel { height: 1fr; layout: horizontal; }
+    MonitorPanel #monitor-left { width: 1fr; height: 1fr; }
+    MonitorPanel #monitor-left Lines { padding: 0 1; }
+    MonitorPanel GpuPanel { margin: 0; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._places: Places | None = None
+        self._drawn: tuple[Subject, Sequence[Overview], bool] | None = None
+
     def compose(self) -> ComposeResult:
-        yield Static(id="monitor-state", markup=False)
-        with Horizontal():
-            with Vertical(id="monitor-gauges"):
-                yield Gauge("KV cache", "$warning", id="kv")
-                yield Gauge("running", "$success", id="running")
-                yield Gauge("waiting", "$error", id="waiting")
-                yield Gauge("output", "$accent", id="output")
-                yield Gauge("prompt", "$accent", id="prompt")
-                yield Gauge("requests", "$accent", id="requests")
-                yield GpuPanel()
-                yield Static(id="monitor-events", markup=False)
-            with VerticalScroll(id="monitor-side", can_focus=False):
-                yield Static(id="monitor-facts", markup=False)
+        with Vertical(id="monitor-left"):
+            yield Lines(id="monitor-state")
+            yield Lines(id="monitor-overview")
+            yield Lines(id="monitor-gauges")
+            yield LatencyTable()
+            yield Lines(id="rule-1")
+            yield GpuPanel()
+            yield Lines(id="rule-2")
+            yield LimitLine()
+            yield Lines(id="rule-3")
+            yield Lines(id="monitor-events")
+        yield MonitorDetails()
 
-    def draw(self, subject: Subject) -> None:
-        """Show `subject`."""
-        self.query_one("#monitor-state", Static).update(self._state(subject))
-        self._draw_requests(subject)
-        self._draw_tokens(subject)
-        gpus = () if subject.gpu_note else subject.series.gpus
-        window = subject.look.window_s
-        self.query_one(GpuPanel).draw(gpus, subject.end, window, subject.utilization, subject.gpu_note)
-        self.query_one("#monitor-events", Static).update(_events(subject.events))
-        self.query_one("#monitor-facts", Static).update(detail_lines(subject.facts, SIDE_W))
+    def draw(self, subject: Subject, others: Sequence[Overview], listing: bool) -> None:
+        """Show `subject`, and all servers where there is room; with `listing` nothing but them."""
+        self._drawn = (subject, others, listing)
+        if self.size.width > PADDING and self.size.height:
+            state = state_rows(subject, self._width())
+            if self._place(len(state), len(others) if len(others) > 1 or listing else 0, listing):
+                self.call_after_refresh(self._fill)  # the blocks have their sizes by then
+            else:
+                self._fill()
 
-    def _draw_requests(self, subject: Subject) -> None:
-        series, tokens, seqs = subject.series, subject.kv_tokens, subject.max_seqs
-        size = f"of {number(tokens)} tokens" if tokens is not None else ""
-        most = f"of {number(seqs)} at most" if seqs is not None else ""
-        reasons = series.waiting_by_reason[:2] if subject.answers else ()
-        why = " · ".join(f"{clean(reason, 12)} {number(count)}" for reason, count in reasons)
-        kv = fixed(latest(series.kv_perc), 7, 1, " %")
-        self._gauge("kv", subject, series.kv_perc, kv, size, top=100.0)
-        self._gauge("running", subject, series.running, fixed(latest(series.running), 7), most, top=seqs)
-        self._gauge("waiting", subject, series.waiting, fixed(latest(series.waiting), 7), why)
+    def _width(self) -> int:
+        """Cells of a line of the blocks."""
+        side = self._places.side if self._places is not None else 0
+        return self.size.width - side - PADDING
 
-    def _draw_tokens(self, subject: Subject) -> None:
-        series, window = subject.series, subject.look.window_s
-        hits = share_perc(within(series.prefix_hits, window), within(series.prefix_queries, window))
-        lately = growth(within(series.preemptions, 60.0)) if subject.answers else None
-        preempted = fixed(latest(series.preemptions), 7) + (f" +{number(lately)}/min" if lately else "")
-        for name, counter, note in (
-            ("output", series.generation_tokens, f"prefix hits {fixed(hits, 9, 1, ' %')}"),
-            ("prompt", series.prompt_tokens, f"preempted   {preempted}"),
-            ("requests", series.requests, f"finished {fixed(latest(series.requests), 10)}"),
-        ):
-            self._gauge(name, subject, rates(counter), rate(rate_now(counter)), note)
-
-    def _gauge(
-        self, name: str, subject: Subject, points: Sequence[Point], value: str, note: str, top: float | None = None
-    ) -> None:
-        """A value of another time than now is none."""
-        gauge = self.query_one(f"#{name}", Gauge)
-        history = slots(points, subject.end, subject.look.window_s, gauge.slots)
-        gauge.set(value if subject.answers else fixed(None, 7), history, note, top)
-
-    def _state(self, subject: Subject) -> Content:
-        if subject.state is None:
-            return Content.assemble(
-                ("○ no server runs. ", "bold"),
-                "1 Servers starts one; llmtune monitor --url URL watches one that is not ours.",
-            )
-        look, room = subject.look, self.size.width - 2
-        left = Content("  ").join([subject.state, *(Content(word) for word in subject.words)])
-        mode = Content.styled("‖ frozen", "bold reverse") if look.frozen else subject.mode
-        right = Content.assemble(
-            (f"every {subject.interval_s:g} s  last {look.window_s / 60:g} min  ", "$text-muted"), mode
-        )
-        others = f"{look.places} servers, s next" if look.places > 1 else ""
-        lines = [left]
-        if left.cell_length + right.cell_length + len(others) + 4 <= room:
-            gap = room - left.cell_length - right.cell_length - len(others) - 2
-            lines = [Content.assemble(left, "  ", (others, "$text-muted"), " " * gap, right)]
+    def _place(self, state: int, servers: int, listing: bool) -> bool:
+        """Give each block its lines; True where that changed any."""
+        width, height = self.size
+        if listing:
+            wanted = Places(state=min(state, height), overview=max(0, height - state))
         else:
-            gap = max(1, room - len(others) - right.cell_length)
-            lines.append(Content.assemble((others, "$text-muted"), " " * gap, right))
-        if subject.trouble:
-            lines.append(Content.assemble(("✗ ", "bold $error"), clean(subject.trouble, 300)))
-        if subject.stages:
-            lines.append(flow(subject.stages, room))
-        return Content("\n").join(lines)
+            wanted = places(width, height, state, overview=servers)
+        if wanted == self._places:
+            return False
+        self._places = wanted
+        sizes = {
+            "#monitor-state": wanted.state,
+            "#monitor-overview": wanted.overview,
+            "#monitor-gauges": wanted.gauges * wanted.gauge_height,
+            "LatencyTable": wanted.latencies,
+            "#rule-1": 1 if wanted.rules > 0 else 0,
+            "GpuPanel": wanted.gpu,
+            "#rule-2": 1 if wanted.rules > 1 else 0,
+            "LimitLine": wanted.limit,
+            "#rule-3": 1 if wanted.rules > 2 else 0,
+            "#monitor-events": wanted.events,
+        }
+        for selector, lines in sizes.items():
+            widget = self.query_one(selector)
+            widget.display = lines > 0
+            if lines:
+                widget.styles.height = lines
+        self._place_details(wanted)
+        return True
+
+    def _place_details(self, wanted: Places) -> None:
+        """Beside the blocks in a wide terminal, below them in a tall one, else nowhere."""
+        details, left = self.query_one(MonitorDetails), self.query_one("#monitor-left")
+        details.display = bool(wanted.side or wanted.details)
+        self.styles.layout = "horizontal" if wanted.side else "vertical"
+        left.styles.width = "1fr" if wanted.side else "100%"
+        left.styles.height = wanted.lines - wanted.details if wanted.details else "1fr"
+        if wanted.side:
+            details.styles.width, details.styles.height = wanted.side, "1fr"
+        elif wanted.details:
+            details.styles.width, details.styles.height = "100%", "1fr"
+
+    def _fill(self) -> None:
+        """Draw what was given last."""
+        if self._drawn is None or self._places is None or not self.is_attached:
+            return
+        subject, others, _ = self._drawn
+        wanted, width = self._places, self._width()
+        self._lines("state").show(state_rows(subject, width))
+        if wanted.overview:
+            self._lines("overview").show(overview_rows(others, width, wanted.overview))
+        watched = subject.watched
+        if wanted.gauges:
+            drawn = history_width(width)
+            rows = []
+            for reading in readings(subject)[: wanted.gauges]:
+                history = watched.history(reading.name, subject.end, drawn) if watched is not None and drawn else ()
+                rows += gauge_rows(reading, history, width, wanted.gauge_height)
+            self._lines("gauges").show(rows)
+        for number in range(wanted.rules):
+            self.query_one(f"#rule-{number + 1}", Lines).show([(("─" * width, MUTED),)])
+        if watched is None:
+            return
+        if wanted.latencies:
+            self.query_one(LatencyTable).draw(watched.window, subject.answers)
+        if wanted.gpu:
+            self._draw_gpus(subject)
+        if wanted.limit:
+            limit = watched.limit(subject.knobs) if subject.answers else None
+            self.query_one(LimitLine).draw(limit, subject.answers)
+        if wanted.side or wanted.details:
+            self.query_one(MonitorDetails).draw(watched.window, subject.answers, subject.knobs, subject.kv_tokens)
+        if wanted.events:
+            self._lines("events").show(event_rows(subject.events, width, wanted.events))
+
+    def _draw_gpus(self, subject: Subject) -> None:
+        from tui.history import gpu_rows
+
+        watched = subject.watched
+        assert watched is not None
+        gpus = () if subject.gpu_note else gpu_rows(watched.window.samples)
+        self.query_one(GpuPanel).draw(gpus, subject.end, watched.window.seconds, subject.utilization, subject.gpu_note)
+
+    def _lines(self, name: str) -> Lines:
+        return self.query_one(f"#monitor-{name}", Lines)
 
 
-def _events(events: tuple[EventRecord, ...]) -> Content:
-    """The newest first: on a short screen the oldest fall off."""
-    lines = []
-    for event in reversed(events):
-        colour = {"info": "", "warning": "$warning", "error": "$error"}[event.level]
-        lines.append(Content.assemble((f"{local_clock(event.at)}  ", "$text-muted"), (clean(event.text, 200), colour)))
-    return Content("\n").join(lines)
+def is_tall(widget: Widget) -> bool:
+    """Whether all servers are listed above the shown one."""
+    return widget.size.height >= TALL

@@ -1,0 +1,99 @@
+"""What happened to a server, told from its samples: the events of servers that nobody writes events for. Pure."""
+
+from engine.sample_record import total_of
+from engine.window import started_anew
+from store.clock import parse_utc
+from store.records import EventLevel, EventRecord, SampleRecord
+from tui.format import span
+from tui.liveness import answered
+
+KV_FULL, KV_ROOMY = 95.0, 90.0  # said above the first, over below the second, so that it is not said each second
+QUIET_S = 60.0  # preemptions begin anew after so long without one
+
+
+class Happenings:
+    """Fed with one server's samples in their order. The first sample tells what is, not what happened."""
+
+    def __init__(self, server_id: int | None = None) -> None:
+        self._server_id = server_id
+        self._answered: SampleRecord | None = None  # the newest sample that the server gave
+        self._silent_since: float | None = None
+        self._preempted_at: float | None = None
+        self._is_full = False
+        self._throttled: frozenset[str] | None = None
+
+    def add(self, sample: SampleRecord) -> list[EventRecord]:
+        """The events of the next sample."""
+        found: list[tuple[EventLevel, str]] = []
+        at = parse_utc(sample.at).timestamp()
+        if answered(sample):
+            found += self._server(at, sample)
+            self._answered, self._silent_since = sample, None
+        elif self._silent_since is None and self._answered is not None:
+            self._silent_since = parse_utc(self._answered.at).timestamp()
+            said = sample.raw.get("error")
+            found.append(("error", f"stopped answering{f': {said}' if said else ''}"))
+        found += self._gpus(sample)
+        return [EventRecord(sample.at, level, text, server_id=self._server_id) for level, text in found]
+
+    def _server(self, at: float, sample: SampleRecord) -> list[tuple[EventLevel, str]]:
+        before = self._answered
+        found: list[tuple[EventLevel, str]] = []
+        anew = before is not None and started_anew(before, sample)
+        if self._silent_since is not None and not anew:
+            found.append(("info", f"answers again after {span(at - self._silent_since)}"))
+        if before is not None and anew:
+            found.append(("warning", "restarted: its counters began anew"))
+            before = None
+            self._preempted_at, self._is_full = None, False
+        if before is not None:
+            if _requests(before) == 0 and (_requests(sample) or 0) > 0:
+                found.append(("info", "first request"))
+            found += self._preemptions(at, before, sample)
+        found += self._kv(sample, is_first=self._answered is None)
+        return found
+
+    def _preemptions(self, at: float, before: SampleRecord, sample: SampleRecord) -> list[tuple[EventLevel, str]]:
+        more = (sample.preemptions or 0) - (before.preemptions or 0)
+        if before.preemptions is None or more <= 0:
+            return []
+        quiet = self._preempted_at is None or at - self._preempted_at > QUIET_S
+        self._preempted_at = at
+        return [("warning", "preemptions began")] if quiet else []
+
+    def _kv(self, sample: SampleRecord, is_first: bool) -> list[tuple[EventLevel, str]]:
+        kv = sample.kv_perc
+        if kv is None:
+            return []
+        if kv > KV_FULL and not self._is_full:
+            self._is_full = True
+            return [] if is_first else [("warning", f"KV cache above {KV_FULL:g} %")]
+        if kv < KV_ROOMY and self._is_full:
+            self._is_full = False
+            return [("info", f"KV cache below {KV_ROOMY:g} % again")]
+        return []
+
+    def _gpus(self, sample: SampleRecord) -> list[tuple[EventLevel, str]]:
+        """Throttling that began or ended, over all GPUs of the sample."""
+        gpus = sample.raw.get("gpus")
+        known = [gpu for gpu in gpus if isinstance(gpu, dict)] if isinstance(gpus, list) else []
+        told = [(gpu, reasons) for gpu in known if isinstance(reasons := gpu.get("throttle_reasons"), list)]
+        if not told:
+            return []
+        now = frozenset(f"GPU {gpu.get('index')}: {reason}" for gpu, reasons in told for reason in reasons)
+        before, self._throttled = self._throttled, now
+        if before is None or now == before:
+            return []
+        if began := now - before:
+            return [("warning", f"throttling began, {', '.join(sorted(began))}")]
+        if not now:
+            return [("info", "throttling ended")]
+        return []
+
+
+def _requests(sample: SampleRecord) -> float | None:
+    """Requests that it has seen so far, of any state; 0 on a server that nobody has used."""
+    known = [sample.running, sample.waiting, total_of(sample, "requests_finished"), sample.prompt_tokens]
+    if all(value is None for value in known):
+        return None
+    return sum(value for value in known if value is not None)

@@ -1,0 +1,146 @@
+"""One server that the Monitor watches, ours or another's: its window, its histories, its life, what happened to it."""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from itertools import chain
+
+from engine.bottleneck import Limit, what_limits
+from engine.knobs import Knobs
+from engine.sample_record import total_of
+from engine.window import Window
+from store.clock import parse_utc
+from store.records import EventRecord, SampleRecord
+from tui.happenings import Happenings
+from tui.history import History
+from tui.liveness import Liveness, Pulse
+
+WINDOWS_S = (30.0, 60.0, 300.0, 900.0)
+DENSE_S, SPARSE_S = 60.0, 5.0  # what lies further back than the first is kept once in the second
+RATE_S = 5.0  # a rate "now" is the mean over this long: shorter ones flicker with the batches
+EVENTS = 200
+
+
+class Past:
+    """The samples of the longest window: the last minute whole, before it one in five seconds. A window that is made
+    longer begins with these, so that it shows at once what there is, at a third of the memory."""
+
+    def __init__(self) -> None:
+        self._near: deque[tuple[float, SampleRecord]] = deque()
+        self._far: deque[tuple[float, SampleRecord]] = deque()
+
+    def add(self, at: float, sample: SampleRecord) -> None:
+        self._near.append((at, sample))
+        while self._near[0][0] < at - DENSE_S:
+            old = self._near.popleft()
+            if not self._far or old[0] - self._far[-1][0] >= SPARSE_S:
+                self._far.append(old)
+        while self._far and self._far[0][0] < at - WINDOWS_S[-1] - SPARSE_S:
+            self._far.popleft()
+
+    def samples(self) -> Iterable[SampleRecord]:
+        return (sample for _, sample in chain(self._far, self._near))
+
+
+class Watched:
+    """Samples come by `add`, in their order. `began` (unix seconds) is when it was asked first."""
+
+    def __init__(self, began: float, interval_s: float = 1.0, server_id: int | None = None) -> None:
+        self.began = began
+        self.interval_s = interval_s
+        self.server_id = server_id
+        self.window = Window(DENSE_S)
+        self.histories = {
+            "kv": History(lambda sample: sample.kv_perc),
+            "running": History(lambda sample: sample.running),
+            "waiting": History(lambda sample: sample.waiting),
+            "output": History(lambda sample: sample.generation_tokens, counter=True),
+            "prompt": History(lambda sample: sample.prompt_tokens, counter=True),
+            "requests": History(requests_finished, counter=True),
+        }
+        self._limit: Limit | None = None
+        self._judged: SampleRecord | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        self.newest: SampleRecord | None = None
+        self.newest_at: float | None = None  # unix seconds
+        self.answered: SampleRecord | None = None  # the newest sample that the server gave
+        self._past = Past()
+        self._pulse = Pulse()
+        self._happenings = Happenings(self.server_id)
+        self._events: dict[tuple[str, str], EventRecord] = getattr(self, "_events", {})
+
+    def add(self, sample: SampleRecord) -> None:
+        """Take the next sample; one that is not later than the newest is dropped."""
+        at = parse_utc(sample.at).timestamp()
+        if self.newest_at is not None and at <= self.newest_at:
+            return
+        self.newest, self.newest_at = sample, at
+        self._past.add(at, sample)
+        self.window.add(sample)
+        self._pulse.add(at, sample)
+        if self._pulse.answered_at == at:
+            self.answered = sample
+        for history in self.histories.values():
+            history.add(at, sample)
+        for event in self._happenings.add(sample):
+            self._events[event.at, event.text] = event
+            if len(self._events) > EVENTS:
+                del self._events[next(iter(self._events))]
+
+    def fill(self, samples: Iterable[SampleRecord]) -> None:
+        """Begin anew with these, oldest first; what happened stays known."""
+        self.window = Window(self.window.seconds)
+        for history in self.histories.values():
+            history.forget()
+        self._begin()
+        for sample in samples:
+            self.add(sample)
+
+    def reach(self, seconds: float) -> None:
+        """Have the window hold the last `seconds`."""
+        if seconds != self.window.seconds:
+            self.window = Window(seconds, self._past.samples())
+            for history in self.histories.values():
+                history.forget()
+
+    def history(self, name: str, end: float, count: int) -> Sequence[float | None]:
+        """At most `count` columns of a quantity over the window, up to `end` (unix seconds)."""
+        history = self.histories[name]
+        if not history.fits(self.window.seconds, count, self.interval_s):
+            samples = ((parse_utc(sample.at).timestamp(), sample) for sample in self.window.samples)
+            history.rebuild(samples, self.window.seconds, count, self.interval_s)
+        return history.columns(end)
+
+    def rate(self, name: str) -> float | None:
+        """A counter's growth per second now, as a mean of some seconds."""
+        return self.window.rate(self.histories[name].read, max(RATE_S, 2 * self.interval_s))
+
+    def limit(self, knobs: Knobs) -> Limit | None:
+        """What limits it; judged anew when a sample came."""
+        if self._judged is not self.newest:
+            self._judged = self.newest
+            self._limit = what_limits(self.window, knobs, self._limit)
+        return self._limit
+
+    def liveness(self, now: float) -> Liveness:
+        """Whether it answers and gets on, at `now` (unix seconds)."""
+        return self._pulse.liveness(now, self.began, self.interval_s)
+
+    def silent_from(self) -> float:
+        """When it counts as silent if nothing more is heard of it, in unix seconds."""
+        return self._pulse.changes_at(self.began, self.interval_s)
+
+    @property
+    def error(self) -> str | None:
+        return self._pulse.error
+
+    @property
+    def events(self) -> tuple[EventRecord, ...]:
+        """What its samples tell of what happened, oldest first."""
+        return tuple(self._events.values())
+
+
+def requests_finished(sample: SampleRecord) -> float | None:
+    """Requests that ended since the server's start, for whatever reason."""
+    return total_of(sample, "requests_finished")
