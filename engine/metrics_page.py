@@ -21,6 +21,8 @@ from engine.text import clean
 _OURS = ("vllm:", names.PROCESS_START)
 _NAME = re.compile(r"[A-Za-z_:][\w:]*")
 _SERIES_LINE = re.compile(r"^[A-Za-z_:][\w:]*(?:\{.*\})? +[-+0-9NI]", re.MULTILINE)
+_NO_METRICS = "The answer of /metrics holds no metrics; is this the address of a vLLM server?"
+_BROKEN_OFF = "The answer of /metrics breaks off before its end."
 
 
 class Reading(NamedTuple):
@@ -50,6 +52,8 @@ class PageReader:
 
         Raises EngineError for what is no metrics page, one that broke off, and a malformed line of what we read.
         """
+        if not text.endswith(("\n", "# EOF")):  # each line ends with a line feed, also the last
+            raise EngineError(_BROKEN_OFF if _SERIES_LINE.search(text) else _NO_METRICS)
         heads: dict[str, tuple[str, Mapping[str, str] | None]] = {}
         found: dict[str, dict[str, Reading]] = {}
         fresh: list[str] = []
@@ -68,9 +72,7 @@ class PageReader:
                 found.setdefault(name, {})[head] = Reading(labels, number)
         self._parse(fresh, heads, found)
         if not heads and not found and not _SERIES_LINE.search(text):
-            raise EngineError("The answer of /metrics holds no metrics; is this the address of a vLLM server?")
-        if not text.endswith("\n") and not text.endswith("# EOF"):  # each line ends with a line feed, the last one too
-            raise EngineError("The answer of /metrics breaks off before its end.")
+            raise EngineError(_NO_METRICS)
         self._heads = heads
         unread = {name for name, labels in heads.values() if labels is None}
         return Page(

@@ -1,5 +1,6 @@
 """What a server did between two samples: differences of its counters, per second of the monotonic clock."""
 
+import math
 from dataclasses import dataclass
 from typing import Self
 
@@ -23,7 +24,7 @@ class Rates:
     def between(cls, before: ServerSample, after: ServerSample) -> Self:
         """Rates of the time from `before` to `after`."""
         seconds = after.clock - before.clock
-        if _restarted(before, after):
+        if restarted(before, after):
             return cls(seconds, restarted=True)
         if seconds <= 0:
             return cls(seconds)
@@ -35,18 +36,18 @@ class Rates:
             generation_tok_per_s=_per_second(before.generation_tokens, after.generation_tokens, seconds),
             requests_per_s=_per_second(_finished(before), _finished(after), seconds),
             preemptions=_increase(before.preemptions, after.preemptions),
-            prefix_hit_perc=100 * hits / queries if hits is not None and queries else None,
+            prefix_hit_perc=_share(hits, queries),
         )
 
 
 def prefix_hit_perc(sample: ServerSample) -> float | None:
     """Share of queried prompt tokens found in the prefix cache since the server started, 0 to 100."""
-    if sample.prefix_hits is None or not sample.prefix_queries:
-        return None
-    return 100 * sample.prefix_hits / sample.prefix_queries
+    return _share(sample.prefix_hits, sample.prefix_queries)
 
 
-def _restarted(before: ServerSample, after: ServerSample) -> bool:
+def restarted(before: ServerSample, after: ServerSample) -> bool:
+    """Whether the server is another process in `after`: it says so, or a counter fell. Not every server says when it
+    started (vLLM's Rust front end and several API servers do not), so each total is looked at."""
     if None not in (before.process_start, after.process_start) and before.process_start != after.process_start:
         return True
     counters = [
@@ -56,8 +57,15 @@ def _restarted(before: ServerSample, after: ServerSample) -> bool:
         (before.prefix_queries, after.prefix_queries),
         (before.prefix_hits, after.prefix_hits),
         (_finished(before), _finished(after)),
+        *((total, after.counters.get(name)) for name, total in before.counters.items()),
+        *((one.count, _count(after, name)) for name, one in before.histograms.items()),
     ]
     return any(old is not None and new is not None and new < old for old, new in counters)
+
+
+def _count(sample: ServerSample, histogram: str) -> float | None:
+    found = sample.histograms.get(histogram)
+    return None if found is None else found.count
 
 
 def _finished(sample: ServerSample) -> float | None:
@@ -65,9 +73,17 @@ def _finished(sample: ServerSample) -> float | None:
 
 
 def _increase(before: float | None, after: float | None) -> float | None:
-    return None if before is None or after is None else after - before
+    return None if before is None or after is None else _finite(after - before)
 
 
 def _per_second(before: float | None, after: float | None, seconds: float) -> float | None:
     increase = _increase(before, after)
-    return None if increase is None else increase / seconds
+    return None if increase is None else _finite(increase / seconds)
+
+
+def _share(hits: float | None, queries: float | None) -> float | None:
+    return _finite(100 * hits / queries) if hits is not None and queries else None
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

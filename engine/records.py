@@ -88,6 +88,7 @@ class ServerSample:
     at: str
     clock: float
     model_name: str | None = None
+    version: str | None = None  # vLLM's own, as GET /version says
     running: float | None = None
     waiting: float | None = None
     waiting_by_reason: dict[str, float] = field(default_factory=dict)

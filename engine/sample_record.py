@@ -7,18 +7,19 @@
     histograms       {meaning: {"sum", "count", "corners": [[le, cumulative], …]}}, le null for infinity
     engines          [{"engine", "running", "waiting", "kv_perc", …}], where there are several
     lora             {"most", "running": […], "waiting": […]}
-    process_start, gpu_memory_utilization, kv_cache_tokens, sleep_state, model_name
-    gpus             [one object a GPU, as in `snapshot --json`]
+    process_start, gpu_memory_utilization, kv_cache_tokens, sleep_state, model_name, version
+    gpus             [one object a GPU, as in `snapshot --json`, without what is absent]
+    gpu_note         why there is no GPU, or which of them cannot be read
     error            why the server gave no sample
 """
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from engine.gpu_json import gpu_json
-from engine.records import GpuReading, GpuSample, Histogram, ServerSample
+from engine.gpu_json import gpu_kept
+from engine.records import GpuReading, Histogram, ServerSample
 from store.records import SampleRecord
 
 
@@ -27,15 +28,14 @@ def to_record(
     gpu: GpuReading,
     server_id: int | None = None,
     run_id: int | None = None,
-    indices: Collection[int] | None = None,
     error: str | None = None,
 ) -> SampleRecord:
-    """One row for the database. `indices` are the physical GPUs that the server uses (None: all); `error` says why
-    there is no server.
+    """One row for the database. All GPUs of `gpu` count (engine.visible_gpus leaves those that the server sees);
+    `error` says why there is no server.
 
     A figure of several GPUs is None as soon as one of them cannot be read: a sum over some of them would be wrong.
     """
-    gpus = [sample for sample in gpu.gpus if indices is None or sample.index in indices]
+    gpus = gpu.gpus
     utilization = _sum(sample.util_perc for sample in gpus)
     return SampleRecord(
         at=server.at if server else gpu.at,
@@ -53,7 +53,7 @@ def to_record(
         gpu_util_perc=None if utilization is None else utilization / len(gpus),
         gpu_power_w=_sum(sample.power_w for sample in gpus),
         gpu_energy_j=_sum(sample.energy_j for sample in gpus),
-        raw=_raw(server, gpus, error),
+        raw=_raw(server, gpu, error),
     )
 
 
@@ -66,7 +66,7 @@ def _sum(values: Iterable[float | None]) -> float | None:
     return total if found else None
 
 
-def _raw(server: ServerSample | None, gpus: Iterable[GpuSample], error: str | None) -> dict[str, Any]:
+def _raw(server: ServerSample | None, gpu: GpuReading, error: str | None) -> dict[str, Any]:
     raw: dict[str, Any] = {}
     if server:
         raw = {
@@ -84,8 +84,10 @@ def _raw(server: ServerSample | None, gpus: Iterable[GpuSample], error: str | No
             "kv_cache_tokens": server.kv_cache_tokens,
             "sleep_state": server.sleep_state,
             "model_name": server.model_name,
+            "version": server.version,
         }
-    raw["gpus"] = [gpu_json(sample) for sample in gpus]
+    raw["gpus"] = [gpu_kept(sample) for sample in gpu.gpus]
+    raw["gpu_note"] = gpu.note
     raw["error"] = error
     return {name: value for name, value in raw.items() if value not in (None, {}, [])}
 
@@ -123,7 +125,8 @@ def total_of(record: SampleRecord, group: str, name: str | None = None) -> float
     values = _mapping(record.raw.get(group))
     found = [value for key, value in values.items() if name is None or key == name]
     known = [float(value) for value in found if isinstance(value, int | float) and math.isfinite(value)]
-    return math.fsum(known) if known else None
+    total = sum(known)
+    return total if known and math.isfinite(total) else None
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

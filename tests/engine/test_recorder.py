@@ -1,15 +1,15 @@
 """Samples: of the right GPUs, kept while the store takes nothing, and never at the price of a result."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from engine.gpu import GpuReader
+from engine.http_client import Answer
 from engine.keeper.journal import Journal
 from engine.recorder import Recorder, gpu_used
 from store.database import open_reader, open_writer
@@ -31,9 +31,23 @@ def store(tmp_path: Path) -> Iterator[tuple[Writer, Reader]]:
         yield writer, reader
 
 
+class Client:
+    """A server without a network: its pages come from `page`, which may raise."""
+
+    def __init__(self, page: Callable[[], str] | None = None) -> None:
+        self._page = page
+
+    async def get(self, path: str, most: int) -> Answer:
+        if self._page is None or path != "/metrics":
+            return Answer(404, b"")
+        return Answer(200, self._page().encode())
+
+    async def close(self) -> None:
+        pass
+
+
 def recorder(writer: Writer, gpu: GpuReader, **environ: str) -> Recorder:
-    transport = httpx.MockTransport(lambda request: httpx.Response(404))
-    return Recorder(Journal(writer, server_id=1), 1, "http://127.0.0.1:1", gpu, environ, transport=transport)
+    return Recorder(Journal(writer, server_id=1), 1, "http://127.0.0.1:1", gpu, environ, client=Client())
 
 
 async def test_only_the_gpus_of_the_server_count(store: tuple[Writer, Reader]) -> None:
@@ -82,15 +96,14 @@ async def test_progress_stands_still_only_while_there_is_work_and_no_token(store
     writer, _ = store
     now: dict[str, float] = {"running": 1, "tokens": 10}
 
-    def metrics(request: httpx.Request) -> httpx.Response:
+    def metrics() -> str:
         if now["running"] < 0:
-            raise httpx.ReadTimeout("hangs", request=request)
+            raise TimeoutError
         label = '{engine="0",model_name="m"}'
-        body = (
+        return (
             f"# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running{label} {now['running']}\n"
             f"# TYPE vllm:generation_tokens counter\nvllm:generation_tokens_total{label} {now['tokens']}\n"
         )
-        return httpx.Response(200, text=body)
 
     sampling = Recorder(
         Journal(writer, server_id=1),
@@ -98,7 +111,7 @@ async def test_progress_stands_still_only_while_there_is_work_and_no_token(store
         "http://127.0.0.1:1",
         GpuReader(FakeNvml()),
         {},
-        transport=httpx.MockTransport(metrics),
+        client=Client(metrics),
     )
 
     async def progress() -> object:

@@ -1,5 +1,6 @@
 """A row of the store gives back what a live look showed."""
 
+import dataclasses
 import json
 import math
 import random
@@ -8,15 +9,18 @@ from pathlib import Path
 
 import pytest
 
+from engine.gpu import GpuReader
 from engine.histograms import between, mean, percentile
 from engine.metrics import parse_metrics
-from engine.records import EngineSample, GpuReading, Histogram, LoraUse, ServerSample
+from engine.records import EngineSample, GpuReading, GpuSample, Histogram, LoraUse, ServerSample
 from engine.sample_record import corners_json, histogram_of, to_record, total_of
+from engine.visible_gpus import as_server_sees
 from store.records import SampleRecord
+from tests.engine.fake_nvml import FakeNvml, NVMLError_LibraryNotFound
 from tests.engine.observed import H200, METRICS, file_id
 
 AT = "2026-11-30T10:00:00.000Z"
-NO_GPU = GpuReading(at=AT, clock=1.0, note="No GPU: no NVIDIA driver here.")
+NO_GPU = GpuReading(at=AT, clock=1.0)
 PERCENTILES = (0, 0.1, 1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9, 100)
 
 
@@ -89,6 +93,7 @@ def test_what_only_some_servers_have_is_kept_and_what_is_absent_takes_no_place()
         at=AT,
         clock=1.0,
         model_name="m",
+        version="0.32.0",
         counters={"spec_drafts": 3.0},
         rejections={"max_num_queued_reqs": 2.0},
         prompt_by_source={"local_compute": 5.0},
@@ -102,7 +107,7 @@ def test_what_only_some_servers_have_is_kept_and_what_is_absent_takes_no_place()
     assert record.raw["rejections"] == {"max_num_queued_reqs": 2.0}
     assert record.raw["lora"] == {"most": 4.0, "running": ["a"], "waiting": []}
     assert record.raw["engines"] == [asdict(one) for one in whole.engines]
-    assert (record.raw["sleep_state"], record.raw["model_name"]) == ("awake", "m")
+    assert (record.raw["sleep_state"], record.raw["model_name"], record.raw["version"]) == ("awake", "m", "0.32.0")
     assert stored(to_record(ServerSample(at=AT, clock=1.0, engines=whole.engines[:1]), NO_GPU)).raw == {}
     assert stored(to_record(None, NO_GPU, error="Nothing answers.")).raw == {"error": "Nothing answers."}
 
@@ -131,3 +136,85 @@ def test_totals_of_a_row() -> None:
 def test_a_row_that_another_program_wrote_has_no_histogram(kept: object) -> None:
     assert histogram_of(SampleRecord(AT, raw={"histograms": {"ttft": kept}}), "ttft") is None
     assert histogram_of(SampleRecord(AT, raw={"histograms": kept}), "ttft") is None
+
+
+SERVER = ServerSample(
+    at=AT,
+    clock=1.0,
+    running=31.0,
+    waiting=169.0,
+    waiting_by_reason={"capacity": 169.0},
+    kv_perc=99.0,
+    preemptions=3.0,
+    prompt_tokens=10.0,
+    generation_tokens=20.0,
+    prefix_queries=30.0,
+    prefix_hits=4.0,
+    requests_finished={"length": 5.0},
+    process_start=1.79e9,
+    gpu_memory_utilization=0.92,
+)
+GPUS = GpuReading(
+    at="2026-11-30T09:59:59.000Z",
+    clock=1.0,
+    gpus=(
+        GpuSample(
+            0, mem_used_gib=10.0, util_perc=50.0, power_w=100.0, energy_j=1000.0, throttle_reasons=("power cap",)
+        ),
+        GpuSample(1, mem_used_gib=20.0, util_perc=100.0, power_w=300.0),
+    ),
+)
+
+
+def test_a_record_has_sums_means_and_absences() -> None:
+    record = to_record(SERVER, GPUS, 3, 7)
+    assert dataclasses.replace(record, raw={}) == SampleRecord(
+        at=AT,
+        server_id=3,
+        run_id=7,
+        running=31.0,
+        waiting=169.0,
+        kv_perc=99.0,
+        preemptions=3.0,
+        prompt_tokens=10.0,
+        generation_tokens=20.0,
+        prefix_queries=30.0,
+        prefix_hits=4.0,
+        gpu_mem_used_gib=30.0,
+        gpu_util_perc=75.0,
+        gpu_power_w=400.0,
+        gpu_energy_j=None,  # one of the two cannot be read
+    )
+    assert record.raw["waiting_by_reason"] == {"capacity": 169.0}
+    assert record.raw["requests_finished"] == {"length": 5.0}
+    assert record.raw["process_start"] == 1.79e9
+    assert record.raw["gpu_memory_utilization"] == 0.92
+    assert [gpu.get("throttle_reasons") for gpu in record.raw["gpus"]] == [["power cap"], None]
+    json.dumps(record.raw, allow_nan=False)
+
+
+def test_only_the_gpus_of_the_server_are_counted() -> None:
+    record = to_record(SERVER, as_server_sees(GPUS, {"CUDA_VISIBLE_DEVICES": "0"}))
+    assert (record.gpu_mem_used_gib, record.gpu_util_perc, record.gpu_power_w, record.gpu_energy_j) == (
+        10,
+        50,
+        100,
+        1000,
+    )
+    assert [gpu["index"] for gpu in record.raw["gpus"]] == [0]
+    assert to_record(SERVER, as_server_sees(GPUS, {"CUDA_VISIBLE_DEVICES": ""})).gpu_mem_used_gib is None
+
+
+def test_a_record_without_a_server_or_without_gpus() -> None:
+    alone = to_record(None, GPUS)
+    assert (alone.at, alone.running, alone.gpu_mem_used_gib) == (GPUS.at, None, 30.0)
+    nothing = GpuReader(FakeNvml(init_error=NVMLError_LibraryNotFound()), lambda: 1.0, lambda: AT).read()
+    record = to_record(SERVER, nothing)
+    assert (record.gpu_mem_used_gib, record.gpu_util_perc, record.gpu_power_w) == (None, None, None)
+    assert "gpus" not in record.raw
+    assert record.raw["gpu_note"] == nothing.note
+
+
+def test_only_finite_numbers_are_recorded() -> None:
+    for value in dataclasses.asdict(to_record(SERVER, GPUS)).values():
+        assert not isinstance(value, float) or math.isfinite(value)

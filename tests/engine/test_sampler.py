@@ -1,252 +1,360 @@
-import asyncio
-import dataclasses
-import json
-import math
+"""Looks at servers that lie, hang, die and return; each is one line or a sample, and none takes longer than it may."""
 
-import httpx
+import asyncio
+import threading
+import time
+from typing import Any
+
 import pytest
 
 from engine.gpu import GpuReader
+from engine.gpu_look import GpuLook
+from engine.http_client import Answer, HttpError, Refused, TooLarge
+from engine.metrics import parse_metrics
 from engine.records import GpuReading, GpuSample, ServerSample
-from engine.sample_record import to_record
-from engine.sampler import LARGEST_PAGE, Sampler
-from store.records import SampleRecord
-from tests.engine.fake_nvml import FakeNvml, NVMLError_LibraryNotFound
+from engine.sampler import Sampler
+from tests.engine.fake_nvml import FakeNvml
 from tests.engine.observed import H200
+from tests.lying_exporter import LyingExporter
+from tests.served_pages import ABSURD, HOSTILE_NAMES, Served
 
 PAGE = (H200 / "metrics/kv-starved-load-03.txt").read_text()
 AT = "2026-11-30T10:00:00.000Z"
+Look = tuple[ServerSample | None, GpuReading, str | None]
 
 
-def sampler(handler: object, gpu: GpuReader | None = None, api_key: str | None = None) -> Sampler:
-    return Sampler(
-        "http://127.0.0.1:8000/",
-        gpu or GpuReader(FakeNvml(), lambda: 1.0, lambda: AT),
-        transport=httpx.MockTransport(handler),  # type: ignore[arg-type]
-        api_key=api_key,
-        clock=lambda: 42.0,
-        now=lambda: AT,
-    )
+class Fake:
+    """Answers that no network carries: a page or a version by path, or what is to be raised."""
+
+    def __init__(self, page: Answer | Exception, version: Answer | Exception | None = None) -> None:
+        self.said = {"/metrics": page, "/version": version or Answer(404, b"")}
+        self.asked: list[str] = []
+        self.under_way = self.most = 0
+
+    async def get(self, path: str, most: int) -> Answer:
+        self.asked.append(path)
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        await asyncio.sleep(0.001)
+        self.under_way -= 1
+        said = self.said[path]
+        if isinstance(said, Exception):
+            raise said
+        return said
+
+    async def close(self) -> None:
+        pass
+
+
+def sampler(client: Fake, gpu: GpuReader | None = None) -> Sampler:
+    gpu = gpu or GpuReader(FakeNvml(), lambda: 1.0, lambda: AT)
+    return Sampler("http://127.0.0.1:8000/", gpu, client=client, clock=lambda: 42.0, now=lambda: AT)
+
+
+async def look(url: str) -> Look:
+    async with Sampler(url, None) as looking:
+        return await looking.once()
 
 
 async def test_server_and_gpus_at_one_moment() -> None:
-    asked: list[httpx.Request] = []
-
-    def answer(request: httpx.Request) -> httpx.Response:
-        asked.append(request)
-        return httpx.Response(200, text=PAGE)
-
-    async with sampler(answer, api_key="secret") as looking:
+    client = Fake(Answer(200, PAGE.encode()), Answer(200, b'{"version":"0.25.1"}'))
+    async with sampler(client) as looking:
         server, gpu, error = await looking.once()
     assert error is None
     assert server is not None
     assert (server.at, server.clock, server.running, server.waiting) == (AT, 42.0, 31.0, 169.0)
+    assert server.version == "0.25.1"
     assert gpu.gpus[0].name == "NVIDIA H200"
-    assert str(asked[0].url) == "http://127.0.0.1:8000/metrics"
-    assert asked[0].headers["Authorization"] == "Bearer secret"
-
-
-async def test_without_a_key_none_is_sent() -> None:
-    def answer(request: httpx.Request) -> httpx.Response:
-        assert "Authorization" not in request.headers
-        return httpx.Response(200, text=PAGE)
-
-    async with sampler(answer) as looking:
-        assert (await looking.once())[2] is None
-
-
-def refuse(request: httpx.Request) -> httpx.Response:
-    raise httpx.ConnectError("refused", request=request)
-
-
-def time_out(request: httpx.Request) -> httpx.Response:
-    raise httpx.ReadTimeout("late", request=request)
-
-
-def break_off(request: httpx.Request) -> httpx.Response:
-    raise httpx.RemoteProtocolError("odd \x1b[31m[/x]\nanswer", request=request)
-
-
-def say(status: int, text: str = "") -> object:
-    return lambda request: httpx.Response(status, text=text)
 
 
 @pytest.mark.parametrize(
-    ("handler", "said"),
+    ("page", "said"),
     [
-        (refuse, "Nothing answers at http://127.0.0.1:8000; is the server running?"),
-        (time_out, "http://127.0.0.1:8000 did not answer within 2 s."),
-        (break_off, "http://127.0.0.1:8000 cannot be asked: odd [/x] answer."),
-        (say(401), "http://127.0.0.1:8000/metrics wants an API key (status 401)."),
-        (say(404), "http://127.0.0.1:8000/metrics is not there (status 404); is this the address of a vLLM server?"),
-        (say(503), "http://127.0.0.1:8000/metrics answered with status 503."),
+        (Refused("x"), "Nothing answers at http://127.0.0.1:8000; is the server running?"),
+        (TimeoutError(), "http://127.0.0.1:8000 did not answer within 2 s."),
+        (HttpError("odd \x1b[31m[/x]\nanswer."), "http://127.0.0.1:8000 cannot be asked: odd [/x] answer."),
+        (Answer(401, b""), "http://127.0.0.1:8000/metrics wants an API key (status 401)."),
         (
-            say(200, "<html></html>"),
+            Answer(404, b""),
+            "http://127.0.0.1:8000/metrics is not there (status 404); is this the address of a vLLM server?",
+        ),
+        (Answer(503, b""), "http://127.0.0.1:8000/metrics answered with status 503."),
+        (
+            Answer(200, b"<html></html>\n"),
             "The answer of /metrics holds no metrics; is this the address of a vLLM server?",
         ),
-        (
-            say(200, "x" * (LARGEST_PAGE + 1)),
-            "http://127.0.0.1:8000/metrics answers with more than 16 MiB; not a vLLM server.",
-        ),
+        (TooLarge("x"), "http://127.0.0.1:8000/metrics answers with more than 16 MiB; not a vLLM server."),
     ],
 )
-async def test_what_goes_wrong_is_one_line_and_the_gpus_are_read_all_the_same(handler: object, said: str) -> None:
-    async with sampler(handler) as looking:
+async def test_what_goes_wrong_is_one_line_and_the_gpus_are_read_all_the_same(
+    page: Answer | Exception, said: str
+) -> None:
+    async with sampler(Fake(page)) as looking:
         server, gpu, error = await looking.once()
     assert (server, error) == (None, said)
     assert len(gpu.gpus) == 1
 
 
 @pytest.mark.parametrize(
-    ("url", "said"),
+    ("behaviour", "says"),
     [
-        ("http://h:port", "http://h:port cannot be asked: Invalid port: 'port'."),
-        ("http://127.0.0.1:99999", "http://127.0.0.1:99999 cannot be asked: port out of range."),
-        ("ftp://h", "ftp://h cannot be asked: Request URL has an unsupported protocol 'ftp://'."),
-        ("h", "h cannot be asked: Request URL is missing an 'http://' or 'https://' protocol."),
+        ("hang", "did not answer within 0.2 s."),
+        ("stop", "did not answer within 0.2 s."),
+        ("trickle", "did not answer within 0.2 s."),
+        ("slow", "did not answer within 0.2 s."),
+        ("die", "breaks off"),
+        ("cut", "breaks off"),
+        ("drop", "breaks off"),
+        ("refuse", "Nothing answers at"),
+        ("garbage", "holds no metrics"),
+        ("html", "holds no metrics"),
+        ("json", "holds no metrics"),
+        ("empty", "holds no metrics"),
+        ("500", "status 500"),
+        ("503", "status 503"),
+        ("401", "wants an API key"),
+        ("404", "is not there"),
+        ("redirect", "status 307"),
+        ("bad-gzip", "says that it is compressed, and is not"),
+        ("huge", "more than 16 MiB"),
+        ("bomb", "more than 16 MiB"),
+        ("not-http", "no HTTP"),
     ],
 )
-async def test_a_url_that_is_none_is_one_line(url: str, said: str) -> None:
-    async with Sampler(url, GpuReader(FakeNvml())) as looking:
+async def test_a_server_that_lies_and_comes_to_its_senses(
+    behaviour: str, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.sampler.TIMEOUT_S", 2.0 if behaviour in ("huge", "bomb") else 0.2)
+    async with LyingExporter() as exporter, Sampler(exporter.url, None) as looking:
+        assert (await looking.once())[2] is None
+        exporter.behave(behaviour)
+        began = time.monotonic()
         server, _, error = await looking.once()
-    assert (server, error) == (None, said)
+        assert server is None
+        assert error is not None
+        assert says in error
+        assert "\n" not in error
+        assert time.monotonic() - began < 2.5
+        exporter.behave("answer")
+        server, _, error = await looking.once()
+        assert error is None
+        assert server is not None
+        assert server.version == "0.32.0"
 
 
-async def test_a_key_of_any_kind_is_sent_and_never_said() -> None:
-    def answer(request: httpx.Request) -> httpx.Response:
-        assert request.headers.raw[-1] == (b"Authorization", "Bearer grüße".encode())
-        raise httpx.LocalProtocolError(f"Illegal header value {request.headers['Authorization']}", request=request)
+@pytest.mark.parametrize("names", ["new", "old", "v0", "rust"])
+async def test_old_and_new_servers(names: str) -> None:
+    async with LyingExporter(Served(names=names, running=7)) as exporter:  # type: ignore[arg-type]
+        server, _, error = await look(exporter.url)
+    assert error is None
+    assert server is not None
+    assert (server.running, server.kv_perc) == (7.0, 40.0)
 
-    async with sampler(answer, api_key="grüße\n") as looking:
-        error = (await looking.once())[2]
-    assert error == "http://127.0.0.1:8000 cannot be asked: Illegal header value Bearer ***."
+
+@pytest.mark.parametrize("name", HOSTILE_NAMES)
+async def test_names_of_any_kind(name: str) -> None:
+    async with LyingExporter(Served(model=name, adapters=(name,))) as exporter:
+        server, _, error = await look(exporter.url)
+    assert error is None
+    assert server is not None
+    assert server.model_name is not None
+    assert server.model_name.isprintable()
 
 
-async def test_an_answer_that_drips_ends_at_the_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.sampler.TIMEOUT_S", 0.05)
+@pytest.mark.parametrize("absurd", ABSURD)
+async def test_absurd_numbers(absurd: str) -> None:
+    async with LyingExporter(Served(absurd=absurd)) as exporter:
+        server, _, error = await look(exporter.url)
+    assert error is None
+    assert server is not None
 
-    class Drip(httpx.AsyncByteStream):
-        async def __aiter__(self):  # type: ignore[no-untyped-def]
-            while True:
-                yield b"#\n"
-                await asyncio.sleep(0.01)
 
-    async with sampler(lambda request: httpx.Response(200, stream=Drip())) as looking:
-        _, _, error = await asyncio.wait_for(looking.once(), 2)
-    assert error == "http://127.0.0.1:8000 did not answer within 0.05 s."
+async def test_a_server_is_asked_for_its_version_once_in_its_life() -> None:
+    now = [0.0]
+    served = Served(clock=lambda: now[0])
+    async with LyingExporter(served) as exporter, Sampler(exporter.url, None) as looking:
+
+        async def version() -> str | None:
+            now[0] += 1.0
+            server = (await looking.once())[0]
+            assert server is not None
+            return server.version
+
+        assert [await version() for _ in range(3)] == ["0.32.0"] * 3
+        assert exporter.asked.count("/version") == 1
+        served.version = "0.33.0"
+        served.restart()
+        assert [await version(), await version()] == ["0.33.0"] * 2
+        exporter.behave("refuse")
+        assert (await looking.once())[0] is None
+        exporter.behave("answer")
+        await version()
+        assert exporter.asked.count("/version") == 3
+
+
+async def test_a_new_life_is_noticed_where_the_server_does_not_say_when_it_began() -> None:
+    now = [0.0]
+    served = Served(names="rust", clock=lambda: now[0])
+    async with LyingExporter(served) as exporter, Sampler(exporter.url, None) as looking:
+        now[0] = 10.0
+        await looking.once()
+        served.version = "0.33.0"
+        served.restart()
+        now[0] = 11.0
+        server = (await looking.once())[0]
+    assert server is not None
+    assert (server.process_start, server.version) == (None, "0.33.0")
+
+
+@pytest.mark.parametrize(
+    "version",
+    [
+        Answer(404, b""),
+        Answer(200, b"not JSON"),
+        Answer(200, b"[" * 4000),
+        Answer(200, b'["0.25"]'),
+        Answer(200, b'{"version": 3}'),
+        Answer(200, b"\xff\xfe"),
+        HttpError("x"),
+        TooLarge("x"),
+        TimeoutError(),
+    ],
+)
+async def test_a_version_that_is_not_there_costs_no_look(version: Answer | Exception) -> None:
+    async with sampler(Fake(Answer(200, PAGE.encode()), version)) as looking:
+        server, _, error = await looking.once()
+    assert error is None
+    assert server is not None
+    assert (server.version, server.running) == (None, 31.0)
+
+
+async def test_a_version_is_shown_as_clean_as_any_text() -> None:
+    said = Answer(200, b'{"version": "0.\\u001b[31m25 [/x]' + b"9" * 100 + b'"}')
+    async with sampler(Fake(Answer(200, PAGE.encode()), said)) as looking:
+        server = (await looking.once())[0]
+    assert server is not None
+    assert server.version is not None
+    assert server.version.startswith("0.25 [/x]9")
+    assert len(server.version) == 40
 
 
 async def test_there_is_never_more_than_one_request_under_way() -> None:
-    now = most = 0
-
-    async def answer(request: httpx.Request) -> httpx.Response:
-        nonlocal now, most
-        now += 1
-        most = max(most, now)
-        await asyncio.sleep(0.01)
-        now -= 1
-        return httpx.Response(200, text=PAGE)
-
-    async with sampler(answer) as looking:
+    client = Fake(Answer(200, PAGE.encode()))
+    async with sampler(client) as looking:
         await asyncio.gather(*(looking.once() for _ in range(5)))
-    assert most == 1
+    assert client.most == 1
+
+
+async def test_servers_that_hang_delay_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.sampler.TIMEOUT_S", 1.0)
+    async with LyingExporter(behaviour="hang") as hanging, LyingExporter() as healthy:
+        stuck = [Sampler(hanging.url, None) for _ in range(20)]
+        looks = [asyncio.create_task(one.once()) for one in stuck]
+        async with Sampler(healthy.url, None) as looking:
+            took = []
+            for _ in range(5):
+                began = time.monotonic()
+                assert (await looking.once())[2] is None
+                took.append(time.monotonic() - began)
+                await asyncio.sleep(0.05)
+        assert not any(task.done() for task in looks)
+        assert sorted(took)[2] < 0.1
+        await asyncio.gather(*looks)
+        for one in stuck:
+            await one.close()
+
+
+async def test_a_look_that_is_given_up_leaves_nothing_behind() -> None:
+    async with LyingExporter(behaviour="hang") as exporter, Sampler(exporter.url, None) as looking:
+        task = asyncio.create_task(looking.once())
+        await asyncio.sleep(0.05)
+        assert exporter.open == 1
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.sleep(0.05)
+        exporter.behave("answer")
+        assert (await looking.once())[2] is None
+        assert exporter.open == 1
+
+
+async def test_a_page_too_long_to_be_read_between_two_keys_is_read_beside_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    threads = []
+
+    def reading(*args: Any) -> ServerSample:
+        threads.append(threading.get_ident())
+        return parse_metrics(*args)
+
+    monkeypatch.setattr("engine.sampler.parse_metrics", reading)
+    for engines in (1, 8000):
+        lines = "".join(f'vllm:num_requests_running{{engine="{engine}"}} 1.0\n' for engine in range(engines))
+        async with sampler(Fake(Answer(200, lines.encode()))) as looking:
+            server = (await looking.once())[0]
+        assert server is not None
+        assert server.running == engines
+    assert threads[0] == threading.get_ident() != threads[1]
 
 
 async def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        body = PAGE.encode()
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % len(body) + body)
-        await writer.drain()
-        writer.close()
-
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
-    async with await asyncio.start_server(serve, "127.0.0.1", 0) as served:
-        port = served.sockets[0].getsockname()[1]
-        async with Sampler(f"http://127.0.0.1:{port}", GpuReader(FakeNvml())) as looking:
-            server, _, error = await looking.once()
-    assert error is None
-    assert server is not None
-    assert server.preemptions == 3.0
+    async with LyingExporter() as exporter:
+        assert (await look(exporter.url))[2] is None
 
 
-SERVER = ServerSample(
-    at=AT,
-    clock=1.0,
-    running=31.0,
-    waiting=169.0,
-    waiting_by_reason={"capacity": 169.0},
-    kv_perc=99.0,
-    preemptions=3.0,
-    prompt_tokens=10.0,
-    generation_tokens=20.0,
-    prefix_queries=30.0,
-    prefix_hits=4.0,
-    requests_finished={"length": 5.0},
-    process_start=1.79e9,
-    gpu_memory_utilization=0.92,
-)
-GPUS = GpuReading(
-    at="2026-11-30T09:59:59.000Z",
-    clock=1.0,
-    gpus=(
-        GpuSample(
-            0, mem_used_gib=10.0, util_perc=50.0, power_w=100.0, energy_j=1000.0, throttle_reasons=("power cap",)
-        ),
-        GpuSample(1, mem_used_gib=20.0, util_perc=100.0, power_w=300.0),
-    ),
-)
+async def test_the_key_goes_along_and_never_into_an_error() -> None:
+    async with LyingExporter() as exporter:
+        async with Sampler(exporter.url, None, api_key=" secret\n") as looking:
+            await looking.once()
+        assert exporter.headers[0]["authorization"] == "Bearer secret"
+        async with Sampler(exporter.url, None, api_key="sec\nret") as looking:
+            error = (await looking.once())[2]
+        assert error is not None
+        assert "line breaks in the API key" in error
+        assert "ret" not in error.replace("are", "")
+        async with Sampler(exporter.url, None) as looking:
+            await looking.once()
+        assert "authorization" not in exporter.headers[-1]
 
 
-def test_a_record_has_sums_means_and_absences() -> None:
-    record = to_record(SERVER, GPUS, 3, 7)
-    assert dataclasses.replace(record, raw={}) == SampleRecord(
-        at=AT,
-        server_id=3,
-        run_id=7,
-        running=31.0,
-        waiting=169.0,
-        kv_perc=99.0,
-        preemptions=3.0,
-        prompt_tokens=10.0,
-        generation_tokens=20.0,
-        prefix_queries=30.0,
-        prefix_hits=4.0,
-        gpu_mem_used_gib=30.0,
-        gpu_util_perc=75.0,
-        gpu_power_w=400.0,
-        gpu_energy_j=None,  # one of the two cannot be read
-    )
-    assert record.raw["waiting_by_reason"] == {"capacity": 169.0}
-    assert record.raw["requests_finished"] == {"length": 5.0}
-    assert record.raw["process_start"] == 1.79e9
-    assert record.raw["gpu_memory_utilization"] == 0.92
-    assert [gpu["throttle_reasons"] for gpu in record.raw["gpus"]] == [["power cap"], None]
-    json.dumps(record.raw, allow_nan=False)
+class Reader:
+    """A GpuReader that counts how often it is asked."""
+
+    def __init__(self, *gpus: GpuSample) -> None:
+        self.asked = 0
+        self._gpus = gpus
+
+    def read(self) -> GpuReading:
+        self.asked += 1
+        return GpuReading(AT, 0.0, self._gpus, note=None if self._gpus else "No GPU.")
 
 
-def test_only_the_gpus_of_the_server_are_counted() -> None:
-    record = to_record(SERVER, GPUS, indices=(0,))
-    assert (record.gpu_mem_used_gib, record.gpu_util_perc, record.gpu_power_w, record.gpu_energy_j) == (
-        10,
-        50,
-        100,
-        1000,
-    )
-    assert [gpu["index"] for gpu in record.raw["gpus"]] == [0]
-    assert to_record(SERVER, GPUS, indices=()).gpu_mem_used_gib is None
+def gpu_look(reader: Reader, now: list[float], shared: bool = False) -> GpuLook:
+    return GpuLook(reader, shared, lambda: now[0], lambda: f"at {now[0]}")  # type: ignore[arg-type]
 
 
-def test_a_record_without_a_server_or_without_gpus() -> None:
-    alone = to_record(None, GPUS)
-    assert (alone.at, alone.running, alone.gpu_mem_used_gib) == (GPUS.at, None, 30.0)
-    nothing = GpuReader(FakeNvml(init_error=NVMLError_LibraryNotFound()), lambda: 1.0, lambda: AT).read()
-    record = to_record(SERVER, nothing)
-    assert (record.gpu_mem_used_gib, record.gpu_util_perc, record.gpu_power_w) == (None, None, None)
-    assert "gpus" not in record.raw
+async def test_without_a_gpu_nvml_is_not_asked_each_second() -> None:
+    reader, now = Reader(), [0.0]
+    looking = gpu_look(reader, now)
+    for _ in range(25):
+        reading = await looking.read(1.0)
+        assert reading.note == "No GPU."
+        now[0] += 1.0
+    assert (reading.at, reading.clock, reader.asked) == ("at 24.0", 24.0, 3)
 
 
-def test_only_finite_numbers_are_recorded() -> None:
-    for value in dataclasses.asdict(to_record(SERVER, GPUS)).values():
-        assert not isinstance(value, float) or math.isfinite(value)
+async def test_servers_looked_at_in_one_moment_share_one_reading_of_the_gpus() -> None:
+    reader, now = Reader(GpuSample(0)), [0.0]
+    shared, alone = gpu_look(reader, now, shared=True), gpu_look(reader, now)
+    for _ in range(3):
+        await shared.read(1.0)
+        now[0] += 0.05
+    assert reader.asked == 1
+    now[0] = 1.0
+    await shared.read(1.0)
+    assert reader.asked == 2
+    for _ in range(3):
+        await alone.read(1.0)
+    assert reader.asked == 5
