@@ -18,6 +18,7 @@ from store.records import EventRecord, ServerRecord
 from tui.palette import Command
 from tui.screens.base import LlmtuneScreen, Number
 from tui.screens.new_server import NewServer
+from tui.screens.run_charts import open_history
 from tui.screens.server_details import ServerDetails
 from tui.server_text import checklist, command_line, detail_lines, details, flow
 from tui.state_words import state_words
@@ -62,6 +63,7 @@ class ServersScreen(LlmtuneScreen):
         Binding("r", "restart", "restart", tooltip="restart it (asks once), or start an ended one again"),
         Binding("enter", "details", "details", tooltip="all that is known of the chosen server"),
         Binding("m", "monitor", "monitor", tooltip="show it in the Monitor"),
+        Binding("h", "history", "history", tooltip="its whole life as charts"),
         Binding("l", "log", "log", tooltip="into the log (arrows, page up and down) and back to the list"),
         Binding("y", "copy", "copy", tooltip="copy its command line, which is shown too"),
     ]
@@ -198,7 +200,7 @@ class ServersScreen(LlmtuneScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys that would do something to the chosen server."""
-        if action not in ("stop", "restart", "details", "monitor", "log", "copy"):
+        if action not in ("stop", "restart", "details", "monitor", "history", "log", "copy"):
             return True
         server = self._server()
         return server is not None and (action != "stop" or server.state in ACTIVE)
@@ -249,6 +251,12 @@ class ServersScreen(LlmtuneScreen):
         server = self._server()
         if server is not None and server.id is not None:
             self.app.monitor_server(server.id)
+
+    def action_history(self) -> None:
+        """The chosen server's whole life as charts."""
+        server = self._server()
+        if server is not None and server.id is not None:
+            open_history(self.app, server.id)
 
     def action_log(self) -> None:
         """From the list into the log and back."""
