@@ -20,6 +20,7 @@ from tui.metric_text import (
 )
 from tui.plan_form import DEFAULT, settings_text
 from tuning.grid import shown_setting
+from tuning.limited_by import agreed, example, finding
 from tuning.records import Candidate, CandidateResult, Plan, SessionResult
 from tuning.report import serve_command
 
@@ -243,6 +244,19 @@ def failure_lines(view: TuneView) -> list[str]:
         rejected[one.candidate.index] = rejected.get(one.candidate.index, 0) + one.rejected
     counts = [f"{launch_name(view, index)} {count}" for index, count in sorted(rejected.items()) if count]
     return [*lines, *([f"rejected runs (the events say why): {', '.join(counts)}"] if counts else [])]
+
+
+def limited_line(view: TuneView, workload: str, candidate: int) -> str:
+    """What limited the server in a candidate's runs, and in how many of them where they disagree."""
+    said = next(
+        (one.limited_by for one in view.result.results if (one.workload, one.candidate.index) == (workload, candidate)),
+        (),
+    )
+    if not said:
+        return ""
+    who, sentence = agreed(said), example(said)
+    words = sentence if who == finding(sentence) else f"{who}: {sentence.partition(': ')[2]}"
+    return f"{launch_name(view, candidate)}: {clean(words, 300)}"
 
 
 def cost_line(view: TuneView) -> str:

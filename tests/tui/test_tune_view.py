@@ -304,3 +304,26 @@ def test_numbers_have_units_and_absent_is_a_dash() -> None:
     assert ratio(-0.0001) == "+0.0 %"
     assert [duration(s) for s in (40, 2280, 7500)] == ["40 s", "38 min", "2 h 05 min"]
     assert next_metric(RUN_METRICS[-1]) == RUN_METRICS[0]
+
+
+# what limited the runs
+
+
+def test_what_limited_a_candidates_runs_is_said_beside_it(running: TuneView) -> None:
+    kv = "KV-bound: KV above 95 % for all 7 s. Raise gpu-memory-utilization (now 0.9)."
+    seqs = "Sequence-bound: at max-num-seqs for all 7 s."
+    one = next(each for each in running.result.results if each.candidate.index == 1)
+
+    def line(*said: str) -> str:
+        changed = replace(one, limited_by=said)
+        results = tuple(changed if each is one else each for each in running.result.results)
+        view = replace(running, result=replace(running.result, results=results))
+        return tune_view.limited_line(view, one.workload, 1)
+
+    name = tune_view.launch_name(running, 1)
+    assert line() == ""
+    assert line(kv, kv) == f"{name}: {kv}"
+    assert line(kv, seqs, kv) == (
+        f"{name}: KV-bound in 2 of 3 runs: KV above 95 % for all 7 s. Raise gpu-memory-utilization (now 0.9)."
+    )
+    assert "\x1b" not in line("KV-bound: \x1b[31m")

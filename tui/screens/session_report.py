@@ -110,7 +110,7 @@ class SessionReportScreen(ExportingScreen):
 
     @on(DataTable.RowHighlighted)
     def _row(self) -> None:
-        self.query_one(SessionPanel).show_command()
+        self.query_one(SessionPanel).show_chosen()
 
     def action_workload(self) -> None:
         """The next workload."""

@@ -175,7 +175,7 @@ class TuneScreen(PlanEditing):
 
     @on(DataTable.RowHighlighted)
     def _row(self) -> None:
-        self._panel.show_command()
+        self._panel.show_chosen()
 
     def action_metric(self, step: int = 1) -> None:
         """Show another metric in the table."""

@@ -29,6 +29,8 @@ class SessionPanel(Vertical):
     SessionPanel > Static { padding: 0 1; height: auto; }
     SessionPanel .one { height: 1; }
     SessionPanel .title { color: $text-muted; height: 1; }
+    SessionPanel #limited { height: auto; max-height: 1; }
+    SessionPanel.-roomy #limited { max-height: 2; }
     SessionPanel #command { color: $text-muted; max-height: 4; }
     SessionPanel #why { height: auto; max-height: 4; padding: 0 1; scrollbar-size-vertical: 1; }
     SessionPanel #why Static { height: auto; }
@@ -61,6 +63,7 @@ class SessionPanel(Vertical):
         with VerticalScroll(id="why", can_focus=False):
             yield Static("", id="failures", markup=False)
         yield Static("", id="cost", classes="one", markup=False)
+        yield Static("", id="limited", markup=False)
         yield Static("", id="command", markup=False)
         with Horizontal(id="below"):
             yield Static("", id="events", markup=False)
@@ -122,14 +125,17 @@ class SessionPanel(Vertical):
         self.query_one("#why").display = bool(failures)
         self.set_class(not failures, "-calm")
         self._say("cost", tune_view.cost_line(view))
-        self.show_command()
+        self.show_chosen()
         events = [f"{local_clock(event.at)}  {clean(event.text, 300)}" for event in reversed(view.events)]
         self._say("events", "\n".join(events))
         self._draw(wide and self.size.height >= ROOMY_LINES)
 
-    def show_command(self) -> None:
-        """The chosen candidate's whole command line."""
+    def show_chosen(self) -> None:
+        """What limited the chosen candidate's runs, and its whole command line."""
         view, chosen = self._view, self.candidate
+        limited = tune_view.limited_line(view, self.workload, chosen.index) if view and chosen else ""
+        self._say("limited", limited)
+        self.query_one("#limited").display = bool(limited)
         words = tune_view.serve_line(view.plan, chosen) if view and view.plan and chosen else ""
         self._say("command", words)
 
