@@ -142,7 +142,8 @@ def test_scheduler_of_a_recorded_starved_server() -> None:
     assert line(rows, "preempted").split() == ["preempted", "8", "+100/min"]
     assert line(rows, "waiting") == "waiting   capacity   174 deferred     0"
     assert line(rows, "ended /s") == "ended /s  stop       0.0 length     0.0"
-    assert line(rows, "prompt %") == "prompt %  computed   100 cached       0"
+    assert line(rows, "prompt %") == "prompt %  computed     – cached       –"  # nothing was read in these three
+    assert line(scheduler_rows(starved(), True, 39), "prompt %") == "prompt %  computed   100 cached       0"
     assert line(rows, "sleep") == "sleep            ● awake"
     assert not any("external" in text or "multi-modal" in text or "refused" in text for text in texts(rows))
 
