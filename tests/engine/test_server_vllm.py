@@ -2,24 +2,33 @@
 
 import asyncio
 import os
+import random
 import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
+from engine.bottleneck import Limit, what_limits
+from engine.knobs import knobs_of_flags
+from engine.metrics import parse_metrics
 from engine.ports import free_port, is_free
 from engine.process import command_line, marked, send_signal
-from engine.records import Installation, LaunchFailed, LogFacts, ServerSpec
+from engine.records import GpuReading, Installation, LaunchFailed, LogFacts, ServerSpec
+from engine.sample_record import to_record
 from engine.server import Server
 from engine.stop import end_leftovers
+from store.clock import utc_now
+from store.records import SampleRecord
 
 pytestmark = pytest.mark.vllm
 
 EAGER = {"enforce-eager": True, "max-model-len": 1024}
 OFFLINE = {"HF_HUB_OFFLINE": "1"}
+FEW = {"max-num-seqs": 4, "max-num-batched-tokens": 64}  # so that both limits are met by a small load
 
 
 class Started:
@@ -52,14 +61,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def smaller(installation: Installation, model_dir: Path, folder: Path) -> Iterator[Started]:
-    started = start(installation, model_dir, folder, {"gpu-memory-utilization": 0.10}, f"smaller-{os.getpid()}")
+    flags = {"gpu-memory-utilization": 0.10, **FEW}
+    started = start(installation, model_dir, folder, flags, f"smaller-{os.getpid()}")
     yield started
     asyncio.run(started.server.stop(10))
 
 
 @pytest.fixture(scope="module")
 def larger(installation: Installation, model_dir: Path, folder: Path) -> Iterator[Started]:
-    started = start(installation, model_dir, folder, {"gpu-memory-utilization": 0.15}, f"larger-{os.getpid()}")
+    flags = {"gpu-memory-utilization": 0.15, **FEW}
+    started = start(installation, model_dir, folder, flags, f"larger-{os.getpid()}")
     yield started
     asyncio.run(started.server.stop(10))
 
@@ -85,6 +96,57 @@ def test_kv_tokens_follow_the_utilization(smaller: Started, larger: Started) -> 
     assert smaller.facts.kv_cache_tokens is not None
     assert larger.facts.kv_cache_tokens is not None
     assert larger.facts.kv_cache_tokens > smaller.facts.kv_cache_tokens * 1.2
+
+
+def limited_by(server: Server, prompt_tokens: int, output_tokens: int, clients: int = 8, seconds: float = 8) -> Limit:
+    """What limits it while so many clients send one such request after the other."""
+    url, version = server.base_url, server.installation.version if server.installation else None
+
+    async def ask(http: httpx.AsyncClient, number: int) -> None:
+        dice = random.Random(number)
+        while True:
+            body = {
+                "model": "small",
+                "prompt": [dice.randrange(1000, 40000) for _ in range(prompt_tokens)],
+                "max_tokens": output_tokens,
+                "ignore_eos": True,
+            }
+            (await http.post(f"{url}/v1/completions", json=body)).raise_for_status()
+
+    async def run() -> list[SampleRecord]:
+        samples = []
+        async with httpx.AsyncClient(timeout=60) as http:
+            clients_at_work = [asyncio.create_task(ask(http, number)) for number in range(clients)]
+            for _ in range(int(seconds / 0.5)):
+                page = (await http.get(f"{url}/metrics")).text
+                samples.append(to_record(parse_metrics(page, utc_now(), time.monotonic()), GpuReading("", 0.0)))
+                await asyncio.sleep(0.5)
+            for task in clients_at_work:
+                task.cancel()
+            await asyncio.gather(*clients_at_work, return_exceptions=True)
+        return samples
+
+    samples = asyncio.run(run())
+    limit = what_limits(samples, knobs_of_flags(server.spec.flags, samples[-1], version=version))
+    assert limit is not None
+    return limit
+
+
+def test_more_clients_than_max_num_seqs_make_it_sequence_bound(smaller: Started) -> None:
+    limit = limited_by(smaller.server, prompt_tokens=8, output_tokens=200)
+    assert limit.kind == "sequences", limit
+    assert "Raise max-num-seqs (now 4)" in limit.advice
+
+
+def test_long_prompts_and_a_small_budget_make_it_token_budget_bound(smaller: Started) -> None:
+    limit = limited_by(smaller.server, prompt_tokens=960, output_tokens=1)
+    assert limit.kind == "token_budget", limit
+    assert "max-num-batched-tokens (now 64)" in limit.advice
+
+
+def test_without_a_load_it_is_idle(smaller: Started) -> None:
+    time.sleep(1)  # what the clients of the tests before left
+    assert limited_by(smaller.server, 1, 1, clients=0, seconds=4).kind == "idle"
 
 
 def test_what_a_killed_api_server_leaves_is_ended(larger: Started) -> None:
