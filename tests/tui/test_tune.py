@@ -159,6 +159,18 @@ async def test_cells_change_in_place_as_runs_finish(tmp_path: Path, keeper: Keep
         assert table.candidate == 2
 
 
+@pytest.mark.parametrize("size", [SMALL, LARGE])
+async def test_what_limited_the_runs_stands_below_the_table(
+    tmp_path: Path, keeper: Keeper, size: tuple[int, int]
+) -> None:
+    session_in(tmp_path / "data", finished=False)
+    async with app_on(tmp_path).run_test(size=size) as pilot:
+        await on_tune(pilot, "default: Sequence-bound: at max-num-seqs for all 30 s, about 40 waiting")
+        assert ("the other two cannot help." in text_of(pilot)) == (size == LARGE)
+        await pilot.press("down")
+        await until(pilot, lambda: "[2048, 0.90]: KV-bound in 2 of 4 runs: KV above 95 %" in text_of(pilot))
+
+
 async def test_keys_of_a_running_session(tmp_path: Path, keeper: Keeper) -> None:
     number = session_in(tmp_path / "data", finished=False)
     async with app_on(tmp_path).run_test(size=SMALL) as pilot:
