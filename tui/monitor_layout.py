@@ -77,6 +77,8 @@ def places(width: int, height: int, state: int = 2, gpu: int = 3, overview: int 
             found = tried
         elif block == "gauges":  # of the four, as many as there is room for
             found = replace(found, gauges=max(found.gauges, min(wanted, height - found.lines + found.gauges)))
+        elif block == "gpu" and not lines:  # of eight GPUs and their details, what there is room for
+            found = replace(found, gpu=max(found.gpu, min(wanted, height - found.lines + found.gpu)))
     left = height - found.lines
     if not found.side and left > BELOW_LINES:
         return replace(found, details=left)

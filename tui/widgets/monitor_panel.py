@@ -8,6 +8,7 @@ from textual.widget import Widget
 
 from tui.monitor_layout import TALL, Places, places
 from tui.panels.gauges import gauge_rows, history_width, readings
+from tui.panels.gpus import lines_wanted
 from tui.panels.newest_events import event_rows
 from tui.panels.overview import Overview, overview_rows
 from tui.panels.row import MUTED
@@ -59,7 +60,8 @@ class MonitorPanel(Widget):
         self._drawn = (subject, others, listing)
         if self.size.width > PADDING and self.size.height:
             state = state_rows(subject, self._width())
-            if self._place(len(state), len(others) if len(others) > 1 or listing else 0, listing):
+            gpu = lines_wanted(subject.watched.window, subject.look.chosen_gpu) if subject.watched is not None else 1
+            if self._place(len(state), len(others) if len(others) > 1 or listing else 0, listing, gpu):
                 self.call_after_refresh(self._fill)  # the blocks have their sizes by then
             else:
                 self._fill()
@@ -69,13 +71,13 @@ class MonitorPanel(Widget):
         side = self._places.side if self._places is not None else 0
         return self.size.width - side - PADDING
 
-    def _place(self, state: int, servers: int, listing: bool) -> bool:
+    def _place(self, state: int, servers: int, listing: bool, gpu: int) -> bool:
         """Give each block its lines; True where that changed any."""
         width, height = self.size
         if listing:
             wanted = Places(state=min(state, height), overview=max(0, height - state))
         else:
-            wanted = places(width, height, state, overview=servers)
+            wanted = places(width, height, state, gpu, servers)
         if wanted == self._places:
             return False
         self._places = wanted
@@ -145,12 +147,16 @@ class MonitorPanel(Widget):
             self._lines("events").show(event_rows(subject.events, width, wanted.events))
 
     def _draw_gpus(self, subject: Subject) -> None:
-        from tui.history import gpu_rows
-
         watched = subject.watched
         assert watched is not None
-        gpus = () if subject.gpu_note else gpu_rows(watched.window.samples)
-        self.query_one(GpuPanel).draw(gpus, subject.end, watched.window.seconds, subject.utilization, subject.gpu_note)
+        self.query_one(GpuPanel).draw(
+            watched.window,
+            subject.answers,
+            subject.end,
+            utilization=subject.utilization,
+            note=subject.gpu_note,
+            chosen=subject.look.chosen_gpu,
+        )
 
     def _lines(self, name: str) -> Lines:
         return self.query_one(f"#monitor-{name}", Lines)
