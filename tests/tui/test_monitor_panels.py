@@ -23,7 +23,7 @@ from tui.panels.limit import limit_rows
 from tui.panels.requests import request_rows
 from tui.panels.row import NARROWEST, Row, text_of, width_of
 from tui.panels.scheduler import scheduler_rows
-from tui.panels.slots import Slots, gauge, growth_rate, percentile_of
+from tui.panels.slots import Slots, gauge, growth_rate, percentile_of, slots_across
 from tui.panels.speculation import speculation_rows
 from tui.widgets.latency_table import LatencyTable
 from tui.widgets.limit_line import LimitLine
@@ -202,6 +202,7 @@ def test_requests_of_a_recorded_load() -> None:
 def test_engines_show_which_is_fullest_and_how_even_they_are() -> None:
     rows = engine_rows(with_extras(), True, NARROWEST)
     assert engine_rows(starved(), True, NARROWEST) == []
+    assert "of 34,496 each" in line(scheduler_rows(with_extras(), True, NARROWEST), "KV tokens")
     assert line(rows, "▲ 0").split() == ["▲", "0", "0", "0", "91%", "0.0"]
     assert line(rows, "  1").split()[:4] == ["1", "0", "0", "12%"]
     for loads, word in (((40, 42), "≈ even"), ((60, 30), "≠ uneven"), ((90, 0), "! one-sided"), ((3, 0), "○ little")):
@@ -309,6 +310,16 @@ def test_slots_work_out_only_what_is_new() -> None:
     other = Window(300.0, samples)
     slots.follow(other, 30)
     assert len(slots.values("x", noted)) == 30
+
+
+def test_slots_fill_the_columns_evenly() -> None:
+    assert slots_across(58, 60.0) == 29  # two columns each: a slot shorter than 2 s would often be empty
+    assert slots_across(58, 900.0) == 58
+    assert slots_across(39, 60.0) == 19
+    assert slots_across(1, 60.0) == slots_across(5, 1.0) == 1
+    slots = Slots()
+    slots.follow(starved(), slots_across(58, 60.0))
+    assert all(width_of(row) == 58 for row in history_rows(slots, 60.0, True, 58, 8))
 
 
 def test_a_gap_stays_a_gap_and_a_restart_is_no_rate() -> None:

@@ -10,7 +10,7 @@ from tui.panels.row import ACCENT, MUTED, STRONG, WARNING, Row, brief, decimals_
 from tui.panels.slots import Make, Slots, finished, gauge, growth_rate, percentile_of
 from tui.widgets.spark import blocks
 
-LEAST_HEIGHT, GOOD_HEIGHT, MOST_HEIGHT = 3, 4, 6  # with the heading
+LEAST_HEIGHT, GOOD_HEIGHT, MOST_HEIGHT = 3, 4, 8  # with the heading
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def _number(value: float) -> str:
 
 
 def _perc(value: float) -> str:
-    return brief(value, 1, " %")
+    return brief(value, decimals_of(value), " %")
 
 
 # The gauges beside have short histories of the last four already.

@@ -125,7 +125,9 @@ def latency_rows(
             text = latency_text(value, units.choose((name, "mean"), value) if value is not None else None)
             pieces += [(text.rjust(VALUE_W), PLAIN), (figure(one.count, COUNT_W), MUTED)]
         if room:
-            line = blocks(list((histories or {}).get(name, ()))[-room:])[0]
+            history = list((histories or {}).get(name, ()))[-room:]
+            stretch = max(1, room // max(1, len(history)))
+            line = "".join(column * stretch for column in blocks(history)[0])
             pieces += [("   ", PLAIN), (line.rjust(room), ACCENT)]
         rows.append(fit(tuple(pieces), width))
     return rows

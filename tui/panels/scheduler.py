@@ -54,7 +54,9 @@ def _kv(newest: SampleRecord | None, known: SampleRecord | None, kv_tokens: floa
     size = told if told is not None else kv_tokens
     share = finite(newest.kv_perc) if newest is not None else None
     used = None if share is None or size is None else size * share / 100
-    return named("KV tokens", figure(used, 11), f"of {brief(size)}" if size is not None else "")
+    engines = known.raw.get("engines") if known is not None else None  # the fullest one's use, never a sum
+    each = " each" if isinstance(engines, list) and len(engines) > 1 else ""
+    return named("KV tokens", figure(used, 11), f"of {brief(size, limit=9)}{each}" if size is not None else "")
 
 
 def _caches(window: Window, answers: bool) -> list[Row]:

@@ -16,6 +16,12 @@ from store.records import SampleRecord
 
 SHORTEST_S = 2.0  # at one sample a second a shorter slot is empty now and then although nothing is amiss
 
+
+def slots_across(width: int, window_s: float) -> int:
+    """How many slots fill that many columns, each slot the same number of them."""
+    return max(1, width // max(1, math.ceil(width * SHORTEST_S / window_s)))
+
+
 Timed = tuple[float, SampleRecord]
 Make = Callable[[Timed | None, Sequence[Timed]], float | None]
 """From the last sample before a slot and those in it (at least one) to the slot's value."""

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from engine.window import Window
 from tui.panels.latencies import COMPACT, FULL, Units, history_width, latency_rows, read_latencies
-from tui.panels.slots import Slots, percentile_of
+from tui.panels.slots import Slots, percentile_of, slots_across
 from tui.screens.base import Number
 from tui.widgets.lines import Lines
 
@@ -43,7 +43,7 @@ class LatencyTable(Lines):
         names = FULL if height > len(FULL) else COMPACT
         histories: dict[str, list[float | None]] = {}
         if room := history_width(width):
-            self._slots.follow(window, room)
+            self._slots.follow(window, slots_across(room, window.seconds))
             histories = {name: self._slots.values((name, 50.0), percentile_of(name, 50.0)) for name in names}
         found = read_latencies(window, names) if answers else {}
         self.show(latency_rows(found, names, window.seconds, answers, width, self._units, histories))

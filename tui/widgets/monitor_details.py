@@ -15,7 +15,7 @@ from tui.panels.histories import HISTORIES, history_rows, how_many
 from tui.panels.requests import request_rows
 from tui.panels.row import GAP, NARROWEST, Row, beside
 from tui.panels.scheduler import scheduler_rows
-from tui.panels.slots import Slots
+from tui.panels.slots import Slots, slots_across
 from tui.panels.speculation import speculation_rows
 from tui.screens.base import Number
 from tui.widgets.lines import Lines
@@ -27,7 +27,9 @@ class MonitorDetails(Lines):
     DEFAULT_CSS = "MonitorDetails { width: 1fr; height: 1fr; padding: 0 0 0 1; }"
 
     LEGEND: ClassVar[tuple[Number, ...]] = (
-        Number("KV tokens", "tokens in the KV cache, of those that it can hold"),
+        Number(
+            "KV tokens", "tokens in the KV cache, of those that it can hold; of several engines, in the fullest one"
+        ),
         Number(
             "prefix hits",
             "share of the tokens looked up in the prefix cache that were there; how many a second",
@@ -85,7 +87,7 @@ class MonitorDetails(Lines):
         for column in packed:
             room = height - len(column)
             if how_many(room) and first < len(HISTORIES):
-                self._slots.follow(window, column_width)
+                self._slots.follow(window, slots_across(column_width, window.seconds))
                 which = HISTORIES[first:]
                 column += history_rows(self._slots, window.seconds, answers, column_width, room, which)
                 first += how_many(room)
