@@ -21,6 +21,7 @@ from engine.limit_bars import (
     GPU_BUSY,
     IDLE,
     LEADS,
+    LEAST_PAUSES,
     LEAST_READINGS,
     LOOK_BACK_S,
     MANY_RUNNING,
@@ -226,7 +227,8 @@ class _Judge:
         gpu = self._gpu()
         queued = sum(self._spent.get(state, 0.0) for state in QUEUED)
         load = words.Load(running, self._knobs.max_num_seqs.value, gpu, queued)
-        if not BUSY.holds(busy, self._said in ("compute", "power", "unknown")):
+        pauses = self._states.count("idle") >= LEAST_PAUSES
+        if pauses and not BUSY.holds(busy, self._said in ("compute", "power", "host", "unknown")):
             return words.client_pauses(self._time, (1.0 - busy) * self._seen, load)
         if (held := self._throttled(gpu)) is not None:
             return held
@@ -234,12 +236,12 @@ class _Judge:
 
     def _client_or_compute(self, load: words.Load) -> words.Said:
         """Nothing waits and something always runs."""
-        gpu, few = load.gpu, not MANY_RUNNING.holds(load.running or 0.0, self._said in ("compute", "unknown"))
+        gpu, few = load.gpu, not MANY_RUNNING.holds(load.running or 0.0, self._said in ("compute", "host", "unknown"))
         if gpu.util_perc is None:
             return words.no_gpu(load)
         computing = self._said == "compute"
-        if not GPU_BUSY.holds(gpu.util_perc, computing):
-            return words.client(self._time, load) if few else words.client_or_host(load)
+        if not GPU_BUSY.holds(gpu.util_perc, self._said in ("compute", "client")):
+            return words.client(self._time, load) if few else words.host(self._time, load, self._knobs)
         if few:
             return words.client(self._time, load)
         if gpu.power_share is None:

@@ -43,12 +43,13 @@ class Knob:
 @dataclass(frozen=True, slots=True)
 class Knobs:
     """`kv_cache_fixed`: the KV cache has a size of its own (kv-cache-memory-bytes), so that gpu-memory-utilization does
-    not move it."""
+    not move it. `eager`: no CUDA graphs (enforce-eager), so that each kernel costs the host a launch."""
 
     max_num_batched_tokens: Knob = Knob()
     gpu_memory_utilization: Knob = Knob()
     max_num_seqs: Knob = Knob()
     kv_cache_fixed: bool = False
+    eager: bool = False
 
 
 def knobs_of(server: ServerRecord, sample: SampleRecord | None = None) -> Knobs:
@@ -79,6 +80,7 @@ def knobs_of_flags(
         gpu_memory_utilization=given.knob(UTILIZATION) or default.utilization(),
         max_num_seqs=given.knob(SEQS) or default.seqs(batched),
         kv_cache_fixed=given.value("kv-cache-memory-bytes") is not None,
+        eager=str(given.value("enforce-eager")) in ("True", "true", ""),
     )
 
 

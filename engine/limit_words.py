@@ -10,7 +10,7 @@ from engine.knobs import Knobs
 from engine.load_readings import GpuLoad
 from engine.text import clean
 
-Kind = Literal["kv", "sequences", "token_budget", "compute", "power", "client", "idle", "unknown"]
+Kind = Literal["kv", "sequences", "token_budget", "compute", "power", "host", "client", "idle", "unknown"]
 Said = tuple[Kind, str, str]
 
 UTILIZATION_FULL = 0.97
@@ -177,9 +177,10 @@ def deferred(time: Time, seconds: float, count: float | None) -> Said:
     return "unknown", finding, f"{NO_KNOB}."
 
 
-def client_or_host(load: Load) -> Said:
-    """Always something to do, and yet the GPU has pauses."""
-    return "unknown", f"Cannot tell client- from host-bound: {load}.", f"{NO_KNOB}."
+def host(time: Time, load: Load, knobs: Knobs) -> Said:
+    """Many requests run at any time, and yet the GPU has pauses: kernels wait for the CPU."""
+    finding = f"Host-bound: {load.requests}, GPU only {load.gpu.util_perc or 0.0:.0f} % busy, {time.all}."
+    return "host", finding, f"{NO_KNOB}; no enforce-eager may." if knobs.eager else f"{NO_KNOB}; a faster CPU may."
 
 
 def no_gpu(load: Load) -> Said:

@@ -1,5 +1,6 @@
 """What limits a server: each class, what looks like it, and that the sentence does not flicker."""
 
+import json
 import random
 from itertools import pairwise
 from typing import Any
@@ -56,6 +57,21 @@ def test_a_real_server_with_a_starved_cache_is_kv_bound() -> None:
         "Raise gpu-memory-utilization (now 0.125); max-num-seqs cannot help."
     )
     assert said(samples, knobs_of_flags(None, samples[-1])).kind == "kv"
+
+
+@pytest.mark.parametrize(
+    ("run", "flags", "kind"),
+    [
+        ("eager-64-clients.json", {"enforce-eager": True, "max-num-seqs": 1024}, "host"),
+        ("seqs-32-64-clients.json", {"enforce-eager": True, "max-num-seqs": 32}, "sequences"),
+    ],
+)
+def test_a_real_run_on_an_h200(run: str, flags: dict[str, Any], kind: str) -> None:
+    samples = [SampleRecord(**row) for row in json.loads((H200 / "samples" / run).read_text())]
+    limit = said(samples, knobs_of_flags(flags, samples[-1], version="0.25.1"))
+    assert limit.kind == kind
+    # Without the flag the plateau tells the same of the queue.
+    assert kind == "host" or said(samples, UNKNOWN).kind in ("unknown", "sequences")
 
 
 @pytest.mark.parametrize("page", [H200 / "metrics/idle-after-load.txt", CPU / "metrics/idle.txt"])
@@ -168,10 +184,19 @@ def test_compute_bound_and_what_looks_like_it() -> None:
     # A decode of one request keeps a GPU as busy, at half the power.
     assert said(live(steady(running=1, gpus=[gpu(97, 320)]))).kind == "client"
     assert said(live(steady(running=40, gpus=[gpu(97, 400)]))).kind == "client"
-    # A small model on a fast GPU: the host does not come after.
-    assert "host-bound" in said(live(steady(running=64, gpus=[gpu(55, 300)]))).sentence
     assert "no power reading" in said(live(steady(running=64, gpus=[gpu(98, power_w=None)]))).sentence
     assert "no GPU reading" in said(live(steady(running=64, gpus=[]))).sentence
+
+
+def test_host_bound_where_the_gpu_waits_although_many_run() -> None:
+    """As the sweep of docs/results/h200 was: eager, 53 of 1,024 running, GPU 54 % busy."""
+    eager = live(steady(running=53, gpus=[gpu(54, 392, throttle_reasons=["power cap"])]))
+    assert said(eager, Knobs(max_num_seqs=Knob(1024, "default"), eager=True)).text == (
+        "Host-bound: nothing waits, 53 of 1024 running, GPU only 54 % busy, over 60 s. "
+        "The three knobs cannot help; no enforce-eager may."
+    )
+    assert said(eager).advice == "The three knobs cannot help; a faster CPU may."
+    assert said(live(steady(running=3, gpus=[gpu(54, 300)]))).kind == "client"  # few may end between two looks
 
 
 def test_client_bound_of_a_rate_limited_client_with_bursts_and_pauses() -> None:

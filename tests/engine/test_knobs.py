@@ -117,6 +117,13 @@ def test_a_cache_of_a_size_of_its_own_is_noted() -> None:
     assert not knobs_of_flags({}).kv_cache_fixed
 
 
+def test_eager_is_noted_from_a_flag_or_the_log() -> None:
+    assert knobs_of_flags({"enforce-eager": True}).eager
+    assert knobs_of_flags({"enforce-eager": ""}).eager
+    assert knobs_of_flags({}, facts=facts(CPU, "eager.log")).eager
+    assert not knobs_of_flags({"enforce-eager": False}, facts=facts(H200, "A1.log")).eager
+
+
 def test_of_a_server_of_ours() -> None:
     server = ServerRecord(
         "a", "ready", "m", "127.0.0.1", 8000, [], {}, "", "", vllm_version="0.25.1",
