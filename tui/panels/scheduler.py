@@ -50,12 +50,14 @@ def scheduler_rows(window: Window, answers: bool, width: int, kv_tokens: float |
 
 
 def _kv(newest: SampleRecord | None, known: SampleRecord | None, kv_tokens: float | None) -> Row:
+    """Of several engines the fullest: a sample has its share, and the sum of all their sizes; a log has one's size."""
     told = finite(known.raw.get("kv_cache_tokens")) if known is not None else None
-    size = told if told is not None else kv_tokens
+    listed = known.raw.get("engines") if known is not None else None
+    engines = len(listed) if isinstance(listed, list | tuple) and listed else 1
+    size = told / engines if told is not None else kv_tokens
     share = finite(newest.kv_perc) if newest is not None else None
     used = None if share is None or size is None else size * share / 100
-    engines = known.raw.get("engines") if known is not None else None  # the fullest one's use, never a sum
-    each = " each" if isinstance(engines, list) and len(engines) > 1 else ""
+    each = " each" if engines > 1 else ""
     return named("KV tokens", figure(used, 11), f"of {brief(size, limit=9)}{each}" if size is not None else "")
 
 
