@@ -196,6 +196,8 @@ def test_a_sweep_that_is_killed_everywhere_loses_nothing(
             assert run.metrics["mean_ttft_ms"] == pytest.approx(result["mean_ttft_ms"])
             assert run.metrics["output_tokens"] == 64
             assert run.metrics["error_rate"] == 0
+            assert run.limited_by is not None
+            assert run.raw["limit"]["sentence"] in run.limited_by
     prefix_hits = [run.metrics["prefix_hit_perc"] for run in runs if run.workload == "prefix" and run.state == "done"]
     assert all(hits is not None and hits > 20 for hits in prefix_hits)
 
