@@ -202,7 +202,7 @@ def test_requests_of_a_recorded_load() -> None:
 def test_engines_show_which_is_fullest_and_how_even_they_are() -> None:
     rows = engine_rows(with_extras(), True, NARROWEST)
     assert engine_rows(starved(), True, NARROWEST) == []
-    assert "of 17,248 each" in line(scheduler_rows(with_extras(), True, NARROWEST), "KV tokens")
+    assert "of 17,248" in line(scheduler_rows(with_extras(), True, NARROWEST), "KV, fullest")
     assert line(rows, "▲ 0").split() == ["▲", "0", "0", "0", "91%", "0.0"]
     assert line(rows, "  1").split()[:4] == ["1", "0", "0", "12%"]
     for loads, word in (((40, 42), "≈ even"), ((60, 30), "≠ uneven"), ((90, 0), "! one-sided"), ((3, 0), "○ little")):

@@ -27,9 +27,7 @@ class MonitorDetails(Lines):
     DEFAULT_CSS = "MonitorDetails { width: 1fr; height: 1fr; padding: 0 0 0 1; }"
 
     LEGEND: ClassVar[tuple[Number, ...]] = (
-        Number(
-            "KV tokens", "tokens in the KV cache, of those that it can hold; of several engines, in the fullest one"
-        ),
+        Number("KV tokens", "tokens in the KV cache, of those that it can hold; in that of the fullest engine"),
         Number(
             "prefix hits",
             "share of the tokens looked up in the prefix cache that were there; how many a second",
