@@ -106,7 +106,7 @@ def _clocks(gpu: GpuNow) -> Row:
     return _row(
         "clocks",
         f"SM {brief(gpu.sm_mhz)} of {brief(gpu.sm_max_mhz)}",
-        f"memory {brief(gpu.mem_mhz)} of {brief(gpu.mem_max_mhz)} MHz",
+        f"mem {brief(gpu.mem_mhz)} of {brief(gpu.mem_max_mhz)} MHz",
         f"busy {brief(gpu.mem_util_perc)} %" if gpu.mem_util_perc is not None else "",
         why,
     )

@@ -133,7 +133,7 @@ def _gpu(gpu: Mapping[str, Any]) -> GpuNow:
         return finite(gpu.get(name))
 
     return GpuNow(
-        index=_text(gpu.get("index"), 6),
+        index=_text(str(gpu.get("index", "")), 6),
         key=_key(gpu),
         model=_text(gpu.get("name")).removeprefix("NVIDIA ").removeprefix("GeForce "),
         used_gib=number("mem_used_gib"),
@@ -176,4 +176,4 @@ def _processes(listed: object) -> list[ProcessNow]:
 
 
 def _text(value: object, limit: int = _TEXT_W) -> str:
-    return "" if value is None else clean(str(value)[: 4 * limit], limit)
+    return clean(str(value)[: 4 * limit], limit) if isinstance(value, str) else ""

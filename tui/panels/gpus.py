@@ -140,13 +140,14 @@ def _line(gpu: GpuNow, width: int, marked: bool) -> Row:
 def _all(gpus: Sequence[GpuNow], width: int) -> Row:
     """All GPUs in one line: sums of memory and power, mean and range of utilization, how many are in trouble."""
     lost, slowed = sum(bool(gpu.error) for gpu in gpus), sum(bool(gpu.throttled) for gpu in gpus)
-    used, total = _sum([gpu.used_gib for gpu in gpus]), _sum([gpu.total_gib for gpu in gpus])
-    power = _sum([gpu.power_w for gpu in gpus])
-    utils = [gpu.util_perc for gpu in gpus if gpu.util_perc is not None]
+    there = [gpu for gpu in gpus if not gpu.error]
+    used, total = _sum([gpu.used_gib for gpu in there]), _sum([gpu.total_gib for gpu in there])
+    power = _sum([gpu.power_w for gpu in there])
+    utils = [gpu.util_perc for gpu in there if gpu.util_perc is not None]
     spread = f"{min(utils):.0f} to {max(utils):.0f} %" if utils else "–"
     trouble: Piece = ("ok", PLAIN)
     if lost:
-        trouble = (f"✗ {lost} cannot be read", ERROR)
+        trouble = (f"✗ {lost} lost", ERROR)
     elif slowed:
         trouble = (f"! {slowed} throttled", WARNING)
     return (
