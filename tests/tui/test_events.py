@@ -162,6 +162,28 @@ async def test_the_screen_shows_a_server_s_events_and_what_its_samples_told(
         assert app.screen is not screen
 
 
+@pytest.mark.parametrize("size", [(80, 24), (140, 45), (30, 8)])
+async def test_no_text_breaks_the_screen(
+    app: LlmtuneApp, writer: Writer, data_dir: Path, size: tuple[int, int]
+) -> None:
+    number = writer.insert(server(data_dir))
+    for text in HOSTILE_TEXTS:
+        writer.insert(EventRecord(ago(5), "error", text.replace("\0", ""), server_id=number))
+    async with app.run_test(size=size) as pilot:
+        await fed(pilot)
+        app.push_screen(EventsScreen(number, HOSTILE_TEXTS[0] + HOSTILE_TEXTS[3]))
+        await fed(pilot, until=lambda: "all;" in screen_text(app) or size[0] == 30)
+        for _ in HOSTILE_TEXTS:
+            page = screen_text(app)
+            assert len(page.splitlines()) == size[1]
+            assert all(line.isprintable() for line in page.splitlines())
+            await pilot.press("down")
+            await pilot.pause()
+        if size[0] >= 80:
+            assert "[/mnt/x]" in page
+            assert "[bold red]x[/]" in page
+
+
 async def test_ten_thousand_events_open_at_once(app: LlmtuneApp, writer: Writer, data_dir: Path) -> None:
     number = writer.insert(server(data_dir))
     with writer.transaction():

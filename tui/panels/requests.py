@@ -7,8 +7,9 @@ from engine.records import Histogram
 from engine.sample_record import total_of
 from engine.window import Window
 from tui.format import ABSENT
+from tui.panels.gpu_reading import energy_j
 from tui.panels.latencies import latency_text
-from tui.panels.reading import a_second, finite
+from tui.panels.reading import a_second
 from tui.panels.row import MUTED, PLAIN, STRONG, Row, brief, decimals_of, figure, fit, named, title
 
 SHAPES = (("prompt", "prompt_length"), ("answer", "output_length"), ("a step", "step_tokens"))
@@ -72,16 +73,10 @@ def _cost(window: Window, answers: bool, prompt: Histogram | None, output: Histo
     e2el = window.histogram("e2el") if answers else None
     asked, told = mean(prompt), mean(output)
     tokens = asked + told if asked is not None and told is not None else None
-    joules = _joules(window) if answers else None
+    joules = energy_j(window) if answers else None
     ended = window.increase(lambda sample: total_of(sample, "requests_finished")) if answers else None
     each = joules / ended if joules is not None and ended else None
     rows = [named("a request", latency_text(mean(e2el)).rstrip(), f"{brief(tokens)} tokens")]
     if any(sample.gpu_energy_j is not None for sample in window.samples):
         rows.append(named("", figure(each, 9, decimals_of(each), " J"), "of GPU energy"))
     return rows
-
-
-def _joules(window: Window) -> float | None:
-    """What the GPUs took over the window. Their counters know nothing of the server's restarts."""
-    known = [used for one in window.samples if (used := finite(one.gpu_energy_j)) is not None]
-    return known[-1] - known[0] if len(known) > 1 and known[-1] >= known[0] else None

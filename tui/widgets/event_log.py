@@ -14,6 +14,8 @@ from tui.panels.events import Told, event_rows, fold
 from tui.screens.base import Number
 from tui.widgets.lines import Lines
 
+LOOKED_AT = 500  # events, of which the few lines of the Monitor are made
+
 
 class EventLog(Lines):
     """The newest first, as many as there are lines."""
@@ -27,7 +29,7 @@ class EventLog(Lines):
     def draw(self, happened: Sequence[EventRecord]) -> None:
         """Show events given in time order."""
         width, height = self.content_size
-        self.show(event_rows(fold(happened), width, height))
+        self.show(event_rows(fold(happened[-LOOKED_AT:]), width, height))
 
 
 class EventList(Lines, can_focus=True):
