@@ -11,6 +11,8 @@ from engine.records import BenchOutcome
 from store.clock import parse_utc
 from store.records import RunRecord, SampleRecord
 
+UNTOLD = "Cannot tell"
+
 
 def run_limit(outcome: BenchOutcome, samples: Sequence[SampleRecord], knobs: Knobs) -> Limit | None:
     """Over the load itself: what is before it makes prompts, what is after it writes results. `samples` ascend; None
@@ -40,7 +42,7 @@ def sentences(runs: Iterable[RunRecord]) -> tuple[str, ...]:
 def finding(sentence: str) -> str:
     """`KV-bound` of `KV-bound (engine 1 of 2): KV above …`; `Cannot tell` of all that begin so."""
     words = sentence.partition(":")[0].partition(" (")[0]
-    return "Cannot tell" if words.startswith("Cannot tell") else words
+    return UNTOLD if words.startswith(UNTOLD) else words
 
 
 def agreed(said: Sequence[str]) -> str:

@@ -181,3 +181,23 @@ def test_resume_starts_a_keeper_where_none_is(
     assert main(["resume", "last", "--json"]) == 0
     assert started == [(place, 1)]
     assert json.loads(capsys.readouterr().out)["session"] == 1
+
+
+def test_what_limited_the_runs_stands_beside_them(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    session_id = record(place)
+    sentence = "KV-bound: KV above 95 % for all 7 s, about 9 waiting. Raise gpu-memory-utilization (now 0.9)."
+    with open_writer(place / "llmtune.db") as writer:
+        with open_reader(place / "llmtune.db") as reader:
+            runs = reader.runs(session_id)
+        for run in runs:
+            assert run.id is not None
+            writer.update(RunRecord, run.id, limited_by=sentence if run.candidate else "Cannot tell: no reading of it.")
+    assert follow(place, session_id, as_json=True) == 0
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {one["limited_by"] for one in told if one["type"] == "run" and one["candidate"] == 1} == {sentence}
+    assert follow(place, session_id) == 0
+    lines = capsys.readouterr().out.splitlines()
+    of_runs = [line for line in lines if ", candidate " in line]
+    assert of_runs
+    assert all(line.endswith(", KV-bound") == (", candidate 1 " in line) for line in of_runs)
+    assert sum("limited by" in line for line in lines) == 2  # a table a workload

@@ -15,6 +15,7 @@ from tui.format import local_clock
 from tui.hindrance import hindrance
 from tui.metric_text import metric_name, metric_value
 from tui.output import complain, say, say_json
+from tuning.limited_by import UNTOLD, finding
 
 if TYPE_CHECKING:
     from store.reader import Reader
@@ -32,7 +33,8 @@ def run_line(run: RunRecord, labels: dict[int, str]) -> str:
     if run.state != "done":
         return f"{head}: {run.state}, {clean(run.reason or 'no reason given', 300)}"
     shown = [f"{metric_name(key)} {metric_value(key, run.metrics.get(key))}" for key in HEADLINE]
-    return f"{head}: {', '.join(shown)}"
+    limited = [finding(run.limited_by)] if run.limited_by and not run.limited_by.startswith(UNTOLD) else []
+    return f"{head}: {', '.join([*shown, *limited])}"
 
 
 def candidate_line(candidate: dict[str, Any]) -> str:
@@ -45,7 +47,12 @@ def candidate_line(candidate: dict[str, Any]) -> str:
 def run_json(run: RunRecord) -> dict[str, Any]:
     """One finished run as the stream of `--json` has it."""
     keys = ("id", "block", "candidate", "slot", "workload", "kind", "repeat", "seed", "state", "reason", "finished_at")
-    return {"type": "run", **{key: getattr(run, key) for key in keys}, "metrics": run.metrics}
+    return {
+        "type": "run",
+        **{key: getattr(run, key) for key in keys},
+        "limited_by": run.limited_by,
+        "metrics": run.metrics,
+    }
 
 
 @dataclass

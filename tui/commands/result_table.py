@@ -7,6 +7,7 @@ from store.clock import utc_now
 from store.records import SessionRecord
 from tui.metric_text import duration, effect_text, metric_name, metric_value, money
 from tui.output import columns
+from tuning.limited_by import agreed
 from tuning.records import CandidateResult, SessionResult
 from tuning.results import session_result
 
@@ -40,6 +41,7 @@ def workload_lines(result: SessionResult, workload: str) -> list[str]:
     metric = result.metric.get(workload, "total_tok_per_s")
     rows = [row for row in result.results if row.workload == workload]
     beside = [name for name in BESIDE if name != metric]
+    limited = ["limited by"] if any(row.limited_by for row in rows) else []
     header = [
         "",
         clean(workload, 40),
@@ -48,9 +50,18 @@ def workload_lines(result: SessionResult, workload: str) -> list[str]:
         "interval",
         "vs default",
         *map(metric_name, beside),
+        *limited,
         "",
     ]
-    table = [[*_cells(row, metric), *(_mean(row, name) for name in beside), _remark(row)] for row in rows]
+    table = [
+        [
+            *_cells(row, metric),
+            *(_mean(row, name) for name in beside),
+            *(clean(agreed(row.limited_by), 60) for _ in limited),
+            _remark(row),
+        ]
+        for row in rows
+    ]
     return columns(header, table, right=frozenset({0, 2, 3, *range(6, 6 + len(beside))}))
 
 
