@@ -78,10 +78,10 @@ def test_no_text_breaks_a_row(width: int) -> None:
 
 def test_ten_thousand_events_are_folded_in_no_time() -> None:
     many = [event(second, f"preemptions began {second % 7}") for second in range(MOST)]
-    began = time.perf_counter()
+    began = time.process_time()
     told = fold(joined(many, many[:10]))
     matching(told, "began 3")
-    assert time.perf_counter() - began < 0.2
+    assert time.process_time() - began < 0.2
     assert len(told) == MOST
 
 
@@ -192,11 +192,11 @@ async def test_ten_thousand_events_open_at_once(app: LlmtuneApp, writer: Writer,
     async with app.run_test(size=(140, 45)) as pilot:
         await fed(pilot)
         screen = EventsScreen(number, "busy")
-        began = time.perf_counter()
+        began = time.process_time()
         app.push_screen(screen)
         await fed(pilot, until=lambda: screen.is_up and screen.query_one(EventList).count > 0)
-        opened = time.perf_counter() - began
-        assert opened < 1.0  # under 0.2 s where nothing else runs
+        opened = time.process_time() - began
+        assert opened < 0.4  # seconds of CPU, all threads; 0.08 s by the clock where nothing else runs
         await fed(pilot, until=lambda: screen.query_one(EventList).count == 10_000)
         assert "1 to 39 of 10,000" in screen_text(app)
         print(f"10,000 events in {opened:.3f} s")
