@@ -137,7 +137,8 @@ def peak(sample: SampleRecord, gauge: str) -> float | None:
     """The largest reading of one of GAUGES in the time that the sample stands for."""
     own: float | None = getattr(sample, gauge)
     told = sample.raw.get("thinned")
-    kept = told.get("peak", {}).get(gauge) if isinstance(told, dict) else None
+    peaks = told.get("peak") if isinstance(told, dict) else None
+    kept = peaks.get(gauge) if isinstance(peaks, dict) else None
     return float(kept) if isinstance(kept, int | float) and math.isfinite(kept) else own
 
 
