@@ -93,7 +93,8 @@ class _Given:
         self.config: Mapping[str, Any] = config if isinstance(config, Mapping) else {}
         self._said = str(facts.get("non_default_args") or "")
         self._raw = sample.raw if sample else {}
-        self.told = flags is not None or bool(self._said)  # else a flag that we cannot see may have set it
+        # Else a flag that we cannot see, or a file that we do not read, may have set it.
+        self.told = bool(self._said) or (flags is not None and "config" not in self._flags)
 
     @property
     def version(self) -> str | None:

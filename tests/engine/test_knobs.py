@@ -86,6 +86,7 @@ def test_the_default_utilization_by_version(version: str, value: float | None) -
     ("flags", "shown"),
     [
         (None, H200_GPU),  # a flag that we cannot see may have set it
+        ({"config": "vllm.yaml"}, H200_GPU),
         ({"performance-mode": "throughput"}, H200_GPU),
         ({"data-parallel-size": 2}, H200_GPU),
         ({}, sample(0, gpus=[])),
