@@ -34,6 +34,7 @@ from engine.limit_bars import (
 from engine.limit_words import Kind
 from engine.load_readings import GpuLoad, Reading, Timed, came_in, engine_readings, gpu_load, last_life
 from engine.load_states import KV_FREE_PERC, KV_FULL_PERC, QUEUED, State, full_share, states_of
+from engine.text import clean
 from engine.window import Window
 from store.clock import parse_utc
 from store.records import SampleRecord
@@ -76,7 +77,7 @@ def what_limits(window: Window | Sequence[SampleRecord], knobs: Knobs, before: L
     kind, sentence, advice = judge.sleeps(newest) or judge.verdict()
     if len(judged) > 1 and kind in ("kv", "sequences", "token_budget"):
         alike = sum(other.queue_share >= QUEUE_LASTS.stay for other in judged.values())
-        who = f"all {len(judged)} engines" if alike == len(judged) else f"engine {name} of {len(judged)}"
+        who = f"all {len(judged)} engines" if alike == len(judged) else f"engine {clean(name, 12)} of {len(judged)}"
         sentence = sentence.replace(":", f" ({who}):", 1)
     return Limit(kind, sentence, judge.evidence, advice)
 

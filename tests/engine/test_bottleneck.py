@@ -209,6 +209,12 @@ def test_client_bound_of_a_rate_limited_client_with_bursts_and_pauses() -> None:
     assert said(live(burst)).kind == "client"
 
 
+def test_a_first_step_that_compiles_is_not_told_once_the_load_runs() -> None:
+    """Its gauges stand for seconds: one request let in, all others waiting."""
+    compiling = steady(9, running=1, waiting=63, kv=1, gpus=[gpu(0, 120)])
+    assert said(live(joined(compiling, steady(50, running=64, kv=20)))).kind == "compute"
+
+
 def test_idle_and_asleep() -> None:
     assert said(live(steady())).text == "Idle: no request for the last 60 s."
     once = joined(steady(58), steady(0, running=2), steady(0))
@@ -261,6 +267,11 @@ def test_the_engine_that_does_not_keep_up_is_named() -> None:
     both = said(live(steady(running=200, waiting=32, kv=97, engines=engines(16.0, 16.0))))
     assert both.sentence.startswith("KV-bound (all 2 engines):")
     # max-num-seqs holds for each engine, not for their sum.
+    hostile = [dict(one, engine=f"\x1b[31m[/x]{at}" + "9" * 99) for at, one in enumerate(engines(0.0, 16.0))]
+    odd = what_limits(live(steady(running=200, waiting=16, kv=97, engines=hostile)), KNOBS)
+    assert odd is not None
+    assert "\x1b" not in odd.text
+    assert len(odd.text) < 200
     full = [{"engine": str(at), "running": 256.0, "waiting": 9.0, "kv_perc": 50.0} for at in range(2)]
     assert said(live(steady(running=512, waiting=18, kv=50, engines=full))).kind == "sequences"
 
