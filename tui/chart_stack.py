@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from rich.cells import cell_len
 from textual.content import Content
 
 from engine.text import clean
@@ -24,7 +25,6 @@ QUIET = "$text-muted"
 
 Cell = tuple[str, str]
 Row = list[Cell]
-Canvases = dict[tuple[str, int, int, tuple[float, float]], tuple[list[str], ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,22 +54,36 @@ class Frame:
         return self.limits[0] + (column + 0.25) * self.seconds
 
 
+Pictures = dict[tuple[str, Frame, int], list[Row]]
+
+
 def panel_rows(
-    panel: Panel, frame: Frame, height: int, marks: Sequence[Mark], cursor: int | None, kept: Canvases
+    panel: Panel, frame: Frame, height: int, marks: Sequence[Mark], cursor: int | None, kept: Pictures
 ) -> list[Row]:
     """`height` rows of `frame.width` cells: the words, then the lines. `cursor` is a column; `kept` holds the pictures
     of these charts that were drawn before, and gets this one."""
-    inner, tall = frame.inner, height - 1
-    top = panel.top
-    key = (panel.key, inner, tall, frame.limits)
+    key = (panel.key, frame, height)
     if key not in kept:
-        kept[key] = tuple(braille.canvas(line.points, frame.limits, (0.0, top), inner, tall) for line in panel.lines)
-    rows = _merged(kept[key], inner, tall)
-    for at, line in enumerate(panel.lines):
-        for x, y in _places(panel, at, frame):
-            rows[_row_of(y, top, tall)][frame.column(x) or 0] = (line.marker, STYLES[at % len(STYLES)])
+        kept[key] = _picture(panel, frame, height - 1, marks)
+    rows = kept[key]
+    if cursor is not None:
+        rows = [[*row] for row in rows]
+        at = MARGIN + cursor
+        for row in rows:
+            row[at] = (row[at][0] if row[at][0] != " " else CURSOR, "reverse")
+    return [_words(panel, frame, cursor), *rows]
+
+
+def _picture(panel: Panel, frame: Frame, height: int, marks: Sequence[Mark]) -> list[Row]:
+    """The rows below the words, with the numbers beside them and all that lies behind the lines."""
+    top, inner = panel.top, frame.inner
+    canvases = [braille.canvas(line.points, frame.limits, (0.0, top), inner, height) for line in panel.lines]
+    rows = _merged(canvases, inner, height)
+    for number_, line in enumerate(panel.lines):
+        for x, y in _places(panel, number_, frame):
+            rows[_row_of(y, top, height)][frame.column(x) or 0] = (line.marker, STYLES[number_ % len(STYLES)])
     if panel.limit is not None and panel.limit.value <= top:
-        _underlay(rows[_row_of(panel.limit.value, top, tall)], range(inner), LIMIT, "$warning")
+        _underlay(rows[_row_of(panel.limit.value, top, height)], range(inner), LIMIT, "$warning")
     for mark in marks:
         column = frame.column(mark.at)
         if mark.through and column is not None:
@@ -79,11 +93,7 @@ def panel_rows(
         column = frame.column(flag)
         if column is not None:
             rows[-1][column] = (FLAG, "$warning")
-    if cursor is not None:
-        for row in rows:
-            row[cursor] = (row[cursor][0] if row[cursor][0] != " " else CURSOR, "reverse")
-    labelled = [_margin(at, top, tall) + row for at, row in enumerate(rows)]
-    return [_words(panel, frame, cursor), *labelled]
+    return [_margin(at, top, height) + row for at, row in enumerate(rows)]
 
 
 def _places(panel: Panel, at: int, frame: Frame) -> list[tuple[float, float]]:
@@ -144,27 +154,39 @@ def scale_label(value: float) -> str:
 
 def _words(panel: Panel, frame: Frame, cursor: int | None) -> Row:
     """Title, each line's figure, the limit where there is room for it."""
-    cells = [*((character, "bold") for character in panel.title)]
     moment = None if cursor is None else frame.moment(cursor)
-    for at, line in enumerate(panel.lines):
-        style = STYLES[at % len(STYLES)]
-        marker = f"  {line.marker}" if len(panel.lines) > 1 else ""
-        cells += [(character, style) for character in marker]
-        cells += [(character, "") for character in f" {line.label}" if line.label]
-        shown = f" {figure(line, panel, moment, frame.seconds)}"
-        cells += [(character, "bold" if moment is not None else "") for character in shown]
+    room = frame.width - 1
+    cells = _figures(panel, moment, frame.seconds, short=False)
+    if len(cells) > room:
+        cells = _figures(panel, moment, frame.seconds, short=True)
     rest = [f"  {LIMIT} {panel.limit.words}"] if panel.limit is not None else []
-    rest += [f"  {FLAG} held back: {clean(panel.flag_words, 60)}"] if panel.flags else []
+    rest += [f"  {FLAG} held back: {narrow(clean(panel.flag_words, 60))}"] if panel.flags else []
     for words in rest:
-        if len(cells) + len(words) <= frame.width - 1:
+        if len(cells) + len(words) <= room:
             cells += [(character, "$warning" if character in (LIMIT, FLAG) else QUIET) for character in words]
-    return [(" ", ""), *cells][: frame.width] + [(" ", "")] * (frame.width - len(cells) - 1)
+    return [(" ", ""), *cells][: frame.width] + [(" ", "")] * (room - len(cells))
 
 
-def figure(line: Line, panel: Panel, moment: float | None, within: float) -> str:
+def _figures(panel: Panel, moment: float | None, seconds: float, short: bool) -> Row:
+    cells = [(character, "bold") for character in panel.title]
+    for at, line in enumerate(panel.lines):
+        marker = f"  {line.marker}" if len(panel.lines) > 1 else ""
+        cells += [(character, STYLES[at % len(STYLES)]) for character in marker]
+        shown = figure(line, panel, moment, seconds, short)
+        cells += [(character, "") for character in f"{f' {line.label}' if line.label else ''} "]
+        cells += [(character, "bold" if moment is not None else "") for character in shown]
+    return cells
+
+
+def narrow(words: str) -> str:
+    """One cell a character: what takes two or none becomes a dot."""
+    return "".join(character if cell_len(character) == 1 else "·" for character in words)
+
+
+def figure(line: Line, panel: Panel, moment: float | None, within: float, short: bool = False) -> str:
     """What the line comes to, or its value at the moment, with the unit; `<10 ms` where only a bound is known."""
     if moment is None:
-        return line.summary + (panel.unit if line.summary != "–" else "")
+        return (line.short if short else line.summary) + (panel.unit if line.summary != "–" else "")
     point = nearest(line.points, moment, within)
     return "–" if point is None else line.signs.get(point[0], "") + number(point[1], panel.decimals, panel.unit)
 

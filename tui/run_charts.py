@@ -6,6 +6,7 @@ from typing import Any
 
 from engine.sample_record import total_of
 from store.records import SampleRecord
+from store.thinning import peak
 from tui.chart import MARKERS, Point, finite, round_top
 from tui.format import number
 from tui.run_series import Read, Track, gauge, over, percentile_over, percentiles, rate, track
@@ -14,23 +15,17 @@ GROUPS = ("scheduler", "load", "GPU")
 FAR = 3.0  # a limit is drawn where the line comes within a third of it; else it would press the line flat
 QUIET_S = 30.0  # preemptions begin again after so long without one
 
-_PEAK_OF = {
-    "kv_perc": lambda sample: sample.kv_perc,
-    "running": lambda sample: sample.running,
-    "waiting": lambda sample: sample.waiting,
-    "gpu_mem_used_gib": lambda sample: sample.gpu_mem_used_gib,
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of a panel, told from another by marker and label. `summary` is what it comes to over the run, `signs`
-    the moments at which its value is only a bound (`<`, `>`)."""
+    """One line of a panel, told from another by marker and label. `summary` is what it comes to over the run, `short`
+    the same where there is little room, `signs` the moments at which its value is only a bound (`<`, `>`)."""
 
     label: str
     points: tuple[Point, ...]
     marker: str = MARKERS[0]
     summary: str = ""
+    short: str = ""
     signs: Mapping[float, str] = field(default_factory=dict)
 
 
@@ -61,11 +56,11 @@ class Panel:
     @property
     def top(self) -> float:
         """Where the axis ends. A limit is within it where it is near."""
-        peak = max((y for line in self.lines for _, y in line.points if y is not None), default=0.0)
-        if self.full is not None and peak > self.full / FAR:
+        highest = max((y for line in self.lines for _, y in line.points if y is not None), default=0.0)
+        if self.full is not None and highest > self.full / FAR:
             return self.full
-        near = self.limit is not None and self.limit.value <= FAR * peak
-        return round_top(max(peak, self.limit.value) if self.limit is not None and near else peak)
+        near = self.limit is not None and self.limit.value <= FAR * highest
+        return round_top(max(highest, self.limit.value) if self.limit is not None and near else highest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +101,7 @@ def charts(
 ) -> Charts:
     """The charts of samples in time order, all of one server. What none of them has gets no panel."""
     found = track(samples, zero)
-    made = (*_scheduler(found, own, max_num_seqs), *_load(found, own), *_gpu(found, own))
+    made = (*_scheduler(found, own, finite(max_num_seqs)), *_load(found, own), *_gpu(found, own))
     panels = tuple(panel for panel in made if any(y is not None for line in panel.lines for _, y in line.points))
     happened = sorted((*marks, *_seen(found)), key=lambda mark: mark.at)
     return Charts(zero, span, own, panels, tuple(mark for mark in happened if _shown(mark, span)), len(found.samples))
@@ -117,21 +112,15 @@ def _shown(mark: Mark, span: tuple[float, float]) -> bool:
 
 
 def _line(points: tuple[Point, ...], own: tuple[float, float], label: str = "", at: int = 0, decimals: int = 0) -> Line:
-    mean, peak = over(points, own)
-    summary = "–" if mean is None else f"mean {number(mean, decimals)} max {number(peak, decimals)}"
-    return Line(label, points, MARKERS[at], summary)
+    mean, highest = over(points, own)
+    short = "–" if mean is None else f"mean {number(mean, decimals)}"
+    summary = short if highest is None else f"{short} max {number(highest, decimals)}"
+    return Line(label, points, MARKERS[at], summary, short)
 
 
 def _peak(name: str) -> Read:
-    """The quantity as it stood, or its peak in the seconds that a thinned sample stands for."""
-
-    def read(sample: SampleRecord) -> float | None:
-        thinned = sample.raw.get("thinned")
-        peaks = thinned.get("peak") if isinstance(thinned, Mapping) else None
-        peak = finite(peaks.get(name)) if isinstance(peaks, Mapping) else None
-        return peak if peak is not None else _PEAK_OF[name](sample)
-
-    return read
+    """The quantity as it stood, or its peak in the time that a thinned sample stands for."""
+    return lambda sample: peak(sample, name)
 
 
 def _scheduler(found: Track, own: tuple[float, float], max_num_seqs: float | None) -> tuple[Panel, ...]:
@@ -154,7 +143,8 @@ def _load(found: Track, own: tuple[float, float]) -> tuple[Panel, ...]:
     ttft = []
     for at, perc in enumerate((50, 90)):
         one = percentiles(found, "ttft", perc)
-        ttft.append(Line(f"p{perc}", one.points, MARKERS[at], percentile_over(found, "ttft", perc, own), one.signs))
+        all_of_it = percentile_over(found, "ttft", perc, own)
+        ttft.append(Line(f"p{perc}", one.points, MARKERS[at], all_of_it, all_of_it, one.signs))
     return (
         Panel("tokens", "load", "tokens", " /s", (output, prompt)),
         Panel("finished", "load", "finished", " requests/s", (finished,), 1),
@@ -214,10 +204,11 @@ def _throttled(found: Track) -> tuple[tuple[float, ...], str]:
     """When some GPU was held back, and by what."""
     moments, reasons = [], dict[str, None]()
     for at, sample in zip(found.times, found.samples, strict=True):
-        given = [reason for gpu in _gpus(sample) for reason in gpu.get("throttle_reasons") or () if reason]
+        told = [gpu.get("throttle_reasons") for gpu in _gpus(sample)]
+        given = [one for each in told if isinstance(each, list) for one in each if isinstance(one, str) and one]
         if given:
             moments.append(at)
-            reasons |= dict.fromkeys(map(str, given))
+            reasons |= dict.fromkeys(given)
     return tuple(moments), ", ".join(reasons)
 
 

@@ -218,21 +218,18 @@ def candidate_label(session: SessionRecord, index: int) -> str:
 
 
 def run_title(session: SessionRecord, run: RunRecord) -> str:
-    """Session, candidate, workload, repeat, state, and what it came to."""
+    """State, candidate, workload, repeat, what it came to, session: what tells runs apart first."""
     words = [
-        f'session {session.id} "{clean(session.name, 24)}"',
-        f"block {run.block + 1}",
-        f"[{candidate_label(session, run.candidate)}]",
-        clean(run.workload, 24),
-        kind_words(run.kind, run.repeat),
         f"{RUN_GLYPHS.get(run.state, '')} {run.state}",
+        f"[{candidate_label(session, run.candidate)}]",
+        f"{clean(run.workload, 24)} {kind_words(run.kind, run.repeat)}",
+        f"block {run.block + 1}",
     ]
-    for metric, name in (("total_tok_per_s", "tok/s"), ("p99_ttft_ms", "p99 TTFT")):
+    for metric, name in (("total_tok_per_s", "{} tok/s"), ("p99_ttft_ms", "p99 TTFT {}")):
         value = run.metrics.get(metric)
         if value is not None:
-            shown = metric_value(metric, value)
-            words.append(f"{shown} {name}" if name == "tok/s" else f"{name} {shown}")
-    return "  ".join(words)
+            words.append(name.format(metric_value(metric, value)))
+    return "  ".join([*words, f'session {session.id} "{clean(session.name, 40)}"'])
 
 
 def bench_command(session: SessionRecord, run: RunRecord, server: ServerRecord | None) -> str:

@@ -81,6 +81,7 @@ class RunChartsScreen(LlmtuneScreen):
     RunChartsScreen #title { height: 1; padding: 0 1; }
     RunChartsScreen #said { height: auto; max-height: 2; padding: 0 1; color: $text-muted; display: none; }
     RunChartsScreen #said.-said { display: block; }
+    RunChartsScreen.-tall #said { max-height: 4; }
     RunChartsScreen #said.-bad { color: $error; }
     RunChartsScreen #moment { height: 1; padding: 0 1; }
     """

@@ -6,7 +6,7 @@ from textual.content import Content
 from textual.widget import Widget
 
 from tui import chart_stack
-from tui.chart_stack import Canvases, Frame, Row
+from tui.chart_stack import Frame, Pictures, Row
 from tui.format import span
 from tui.run_charts import Charts, Panel
 
@@ -28,7 +28,7 @@ class ChartStack(Widget):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._charts: Charts | None = None
-        self._kept: Canvases = {}
+        self._kept: Pictures = {}
         self._group = ""
         self.cursor: float | None = None
         self.clock = False
