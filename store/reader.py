@@ -20,6 +20,7 @@ from store.records import (
     SampleRecord,
     ServerRecord,
     SessionRecord,
+    SessionState,
 )
 from store.rows import R, from_row, shape
 
@@ -67,9 +68,10 @@ class Reader:
         self._connection.row_factory = sqlite3.Row
         self._lock = threading.Lock()
 
-    def sessions(self) -> list[SessionRecord]:
-        """All sessions, oldest first."""
-        return self._select(SessionRecord)
+    def sessions(self, states: Sequence[SessionState] = ()) -> list[SessionRecord]:
+        """All sessions, oldest first; with `states`, those in one of them."""
+        marks = ", ".join("?" for _ in states)
+        return self._select(SessionRecord, f"state IN ({marks})" if states else "1", tuple(states))
 
     def session(self, id: int) -> SessionRecord:
         """One session; NotFound without it."""
