@@ -331,6 +331,13 @@ def test_a_gap_stays_a_gap_and_a_restart_is_no_rate() -> None:
     assert None in values[:-1] or len(values) < 3
 
 
+def test_a_single_look_that_failed_leaves_no_hole() -> None:
+    tokens = (0, 10, 20, None, 40, 50, 60, 70)
+    slots = Slots()
+    slots.follow(made([{"generation_tokens": t} for t in tokens], 8.0), 4)
+    assert slots.values("tokens", growth_rate(lambda sample: sample.generation_tokens))[-3:] == [10.0, 10.0, 10.0]
+
+
 def test_histories_fill_their_room_and_say_their_scale() -> None:
     slots = Slots()
     slots.follow(starved(), 50)

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from itertools import pairwise
 from statistics import median
+from typing import TypeVar
 
 from engine.histograms import between, percentile
 from engine.sample_record import histogram_of, total_of
@@ -22,6 +23,7 @@ def slots_across(width: int, window_s: float) -> int:
     return max(1, width // max(1, math.ceil(width * SHORTEST_S / window_s)))
 
 
+T = TypeVar("T")
 Timed = tuple[float, SampleRecord]
 Make = Callable[[Timed | None, Sequence[Timed]], float | None]
 """From the last sample before a slot and those in it (at least one) to the slot's value."""
@@ -107,11 +109,11 @@ def growth_rate(read: Callable[[SampleRecord], float | None]) -> Make:
     """A counter's growth per second over the slot, None where it fell (the server started anew)."""
 
     def make(before: Timed | None, held: Sequence[Timed]) -> float | None:
-        (since, first), (until, last) = before or held[0], held[-1]
-        earlier, later = read(first), read(last)
-        if earlier is None or later is None or until <= since or later < earlier:
+        ends = _ends(before, held, read)
+        if ends is None:
             return None
-        return (later - earlier) / (until - since)
+        (since, earlier), (until, later) = ends
+        return (later - earlier) / (until - since) if later >= earlier else None
 
     return make
 
@@ -125,13 +127,21 @@ def percentile_of(name: str, perc: float) -> Make:
     """A percentile of what came into a histogram in the slot. Where the buckets leave it open, their bound."""
 
     def make(before: Timed | None, held: Sequence[Timed]) -> float | None:
-        (_, first), (_, last) = before or held[0], held[-1]
-        earlier, later = histogram_of(first, name), histogram_of(last, name)
-        if earlier is None or later is None:
-            return None
-        found = percentile(between(earlier, later), perc)
+        ends = _ends(before, held, lambda sample: histogram_of(sample, name))
+        found = percentile(between(ends[0][1], ends[1][1]), perc) if ends is not None else None
         if found is None:
             return None
         return found.value if found.resolved else found.upper if found.upper is not None else found.lower
 
     return make
+
+
+def _ends(
+    before: Timed | None, held: Sequence[Timed], read: Callable[[SampleRecord], T | None]
+) -> tuple[tuple[float, T], tuple[float, T]] | None:
+    """The first and the last reading with their times, from the sample before a slot on: a single look that failed
+    leaves no hole. None without two."""
+    timed = [*([before] if before is not None else []), *held]
+    first = next(((at, value) for at, sample in timed if (value := read(sample)) is not None), None)
+    last = next(((at, value) for at, sample in reversed(held) if (value := read(sample)) is not None), None)
+    return (first, last) if first is not None and last is not None and last[0] > first[0] else None
