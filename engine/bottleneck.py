@@ -183,7 +183,7 @@ class _Judge:
         kv = _mean((reading.kv_perc, reading.seconds) for reading in readings)
         running = _mean((reading.running, reading.seconds) for reading in readings)
         full = full_share(self._steps, self._knobs.max_num_batched_tokens.value)
-        gpu = self._gpu()
+        gpu = self._gpu("budget", "unclear")
         self._note(queued_s=seconds, waiting=waiting, kv_perc=kv, running=running, full_step_share=full)
         if full is None and self._seqs is None:
             return words.cannot_tell_queue(waiting, kv, "neither max-num-seqs nor the token budget is known")
@@ -225,7 +225,7 @@ class _Judge:
         self._note(busy_share=busy, running=running)
         if IDLE.holds(1.0 - busy, self._said == "idle"):
             return words.idle(self._time, busy * self._seen)
-        gpu = self._gpu()
+        gpu = self._gpu("free")
         queued = sum(self._spent.get(state, 0.0) for state in QUEUED)
         load = words.Load(running, self._knobs.max_num_seqs.value, gpu, queued)
         pauses = self._states.count("idle") >= LEAST_PAUSES
@@ -253,18 +253,17 @@ class _Judge:
 
     def _throttled(self, gpu: GpuLoad) -> words.Said | None:
         """Where a GPU that is busy was held back for most of the time."""
-        busy_s = sum(reading.seconds for reading in self._readings if reading.running)
         said = self._said == "power"
-        if gpu.util_perc is None or not busy_s or not GPU_BUSY.holds(gpu.util_perc, said):
+        if gpu.util_perc is None or not gpu.seconds or not GPU_BUSY.holds(gpu.util_perc, said):
             return None
-        if THROTTLED.holds(gpu.hot_s / busy_s, said):
+        if THROTTLED.holds(gpu.hot_s / gpu.seconds, said):
             return words.throttled(self._time, "Heat", gpu.hot_s, gpu)
-        if THROTTLED.holds(gpu.capped_s / busy_s, said):
+        if THROTTLED.holds(gpu.capped_s / gpu.seconds, said):
             return words.throttled(self._time, "Power", gpu.capped_s, gpu)
         return None
 
-    def _gpu(self) -> GpuLoad:
-        gpu = gpu_load(self._timed)
+    def _gpu(self, *states: State) -> GpuLoad:
+        gpu = gpu_load(self._timed, [state in states for state in self._states])
         self._note(
             gpu_util_perc=gpu.util_perc,
             gpu_power_w=gpu.power_w,

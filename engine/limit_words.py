@@ -180,7 +180,8 @@ def deferred(time: Time, seconds: float, count: float | None) -> Said:
 def host(time: Time, load: Load, knobs: Knobs) -> Said:
     """Many requests run at any time, and yet the GPU has pauses: kernels wait for the CPU."""
     finding = f"Host-bound: {load.requests}, GPU only {load.gpu.util_perc or 0.0:.0f} % busy, {time.all}."
-    return "host", finding, f"{NO_KNOB}; no enforce-eager may." if knobs.eager else f"{NO_KNOB}; a faster CPU may."
+    other = "no enforce-eager" if knobs.eager else "a faster CPU"
+    return "host", finding, f"{NO_KNOB}; more requests at once or {other} may."
 
 
 def no_gpu(load: Load) -> Said:

@@ -56,6 +56,7 @@ class GpuLoad:
     power_limit_w: float | None = None
     clock_mhz: float | None = None
     clock_most_mhz: float | None = None
+    seconds: float = 0.0  # how long they were looked at
     capped_s: float = 0.0
     hot_s: float = 0.0
 
@@ -131,13 +132,14 @@ def came_in(timed: Timed, name: str) -> Histogram | None:
     return between(*found) if len(found) == 2 else None
 
 
-def gpu_load(timed: Timed) -> GpuLoad:
-    """Of the GPUs that hold a process (all, where none is shown to hold one), while requests ran."""
+def gpu_load(timed: Timed, counts: Sequence[bool]) -> GpuLoad:
+    """Of the GPUs that hold a process (all, where none is shown to hold one), over the readings that count, and of
+    these where requests ran."""
     sums = {name: [0.0, 0.0] for name in ("util_perc", "power_w", "power_limit_w", "sm_clock_mhz", "sm_clock_max_mhz")}
-    capped = hot = 0.0
-    for seconds, _, now in _seconds(timed):
+    seen = capped = hot = 0.0
+    for counted, (seconds, _, now) in zip(counts, _seconds(timed), strict=True):
         gpus = _gpus(now)
-        if not now.running or not gpus:
+        if not counted or not now.running or not gpus:
             continue
         for name, total in sums.items():
             values = [value for gpu in gpus if (value := _number(gpu.get(name))) is not None]
@@ -145,6 +147,7 @@ def gpu_load(timed: Timed) -> GpuLoad:
                 combined = sum(values) if name.startswith("power") else sum(values) / len(values)
                 total[0] += combined * seconds
                 total[1] += seconds
+        seen += seconds
         capped += seconds * any(_held_back(gpu, POWER_REASONS) for gpu in gpus)
         hot += seconds * any(_held_back(gpu, HEAT_REASONS) for gpu in gpus)
     means = {name: total / weight if weight else None for name, (total, weight) in sums.items()}
@@ -154,6 +157,7 @@ def gpu_load(timed: Timed) -> GpuLoad:
         means["power_limit_w"],
         means["sm_clock_mhz"],
         means["sm_clock_max_mhz"],
+        seen,
         capped,
         hot,
     )

@@ -193,9 +193,9 @@ def test_host_bound_where_the_gpu_waits_although_many_run() -> None:
     eager = live(steady(running=53, gpus=[gpu(54, 392, throttle_reasons=["power cap"])]))
     assert said(eager, Knobs(max_num_seqs=Knob(1024, "default"), eager=True)).text == (
         "Host-bound: nothing waits, 53 of 1024 running, GPU only 54 % busy, over 60 s. "
-        "The three knobs cannot help; no enforce-eager may."
+        "The three knobs cannot help; more requests at once or no enforce-eager may."
     )
-    assert said(eager).advice == "The three knobs cannot help; a faster CPU may."
+    assert said(eager).advice == "The three knobs cannot help; more requests at once or a faster CPU may."
     assert said(live(steady(running=3, gpus=[gpu(54, 300)]))).kind == "client"  # few may end between two looks
 
 
