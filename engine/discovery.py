@@ -5,13 +5,16 @@ says vLLM, or, where another user's open files cannot be read, whose port and ow
 command line. Servers in a container with a network of its own are not seen.
 """
 
+import ipaddress
 import os
 import re
 import shlex
+import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from engine.command import flag_name, parse_serve
 from engine.listeners import Listener, listeners, v6_only
@@ -67,6 +70,22 @@ def found_servers(proc: Path = Path("/proc")) -> tuple[FoundServer, ...]:
                 candidate.uid,
             )
     return tuple(found[port] for port in sorted(found))
+
+
+def on_this_machine(url: str) -> bool:
+    """Whether the server of an address runs here: its GPUs are then this machine's. A name other than localhost and
+    the machine's own is taken for another's, without asking who that is."""
+    host = urlsplit(url).hostname or ""
+    if host in ("localhost", socket.gethostname()):
+        return True
+    try:
+        address = ipaddress.ip_address(host)
+        family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.bind((host, 0))  # which the kernel allows for its own addresses alone
+    except (ValueError, OSError):
+        return False
+    return True
 
 
 def _candidates(proc: Path) -> list[_Candidate]:

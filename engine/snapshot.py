@@ -1,15 +1,19 @@
 """One sample of server and GPUs as the JSON object that `llmtune snapshot --json` prints."""
 
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from engine import metric_names as names
 from engine.gpu_json import gpu_json
 from engine.histograms import between, mean, percentile
 from engine.rates import Rates, prefix_hit_perc
-from engine.records import GpuReading, Histogram, ServerSample
+from engine.records import GpuReading, Histogram, LoraUse, ServerSample
 from engine.text import redact
 
 PERCENTILES = (50, 90, 99)
+LENGTHS = ("prompt_length", "output_length", "step_tokens")
 
 
 def snapshot_json(
@@ -18,16 +22,19 @@ def snapshot_json(
     error: str | None = None,
     previous: ServerSample | None = None,
     url: str | None = None,
+    stream: bool = False,
 ) -> dict[str, Any]:
-    """The object, units in its keys, absent as None. With a `previous` sample of the same server, `rates` and
-    `latency` are those of the time between the two; without one `rates` is None and `latency` since the server's start.
+    """The object, units in its keys, absent as None. `rates`, `latency` and `lengths` are those of the time since the
+    `previous` sample of the same server. Without one there are no rates, and the others are those since the server's
+    start; in a `stream`, where one number stands beside the next, they are then left out too.
 
     `note` says why there is no GPU, `error` why there is no server.
     """
     return {
         "schema": 1,
         "at": server.at if server else gpu.at,
-        "server": _server(server, previous, url) if server else None,
+        "url": None if url is None else redact(url),
+        "server": _server(server, previous, url, stream) if server else None,
         "driver": gpu.driver,
         "cuda": gpu.cuda,
         "gpus": [gpu_json(sample) for sample in gpu.gpus],
@@ -36,11 +43,14 @@ def snapshot_json(
     }
 
 
-def _server(server: ServerSample, previous: ServerSample | None, url: str | None) -> dict[str, Any]:
+def _server(server: ServerSample, previous: ServerSample | None, url: str | None, stream: bool) -> dict[str, Any]:
     rates = Rates.between(previous, server) if previous else None
+    since = None if rates is None or rates.restarted else previous
+    told = previous is not None or not stream
     return {
         "url": None if url is None else redact(url),
         "model_name": server.model_name,
+        "vllm_version": server.version,
         "running": server.running,
         "waiting": server.waiting,
         "waiting_by_reason": dict(server.waiting_by_reason),
@@ -56,13 +66,17 @@ def _server(server: ServerSample, previous: ServerSample | None, url: str | None
         "prefix_hits": server.prefix_hits,
         "prefix_hit_perc": prefix_hit_perc(server),
         "requests_finished": dict(server.requests_finished),
+        "rejections": dict(server.rejections),
+        "prompt_tokens_by_source": dict(server.prompt_by_source),
+        "spec_accepted_by_position": dict(server.spec_accepted_by_position),
+        "counters": dict(server.counters),
+        "lora": _lora(server.lora) if server.lora else None,
+        "sleep_state": server.sleep_state,
         "process_start_unix_s": server.process_start,
         "rates": _rates(rates) if rates else None,
-        "latency": _latencies(server, None if rates is None or rates.restarted else previous),
-        "engines": [
-            {"engine": one.engine, "running": one.running, "waiting": one.waiting, "kv_perc": one.kv_perc}
-            for one in server.engines
-        ],
+        "latency": _spread(server, since, names.LATENCIES, "ms", 1000) if told else {},
+        "lengths": _spread(server, since, LENGTHS, "tokens", 1) if told else {},
+        "engines": [asdict(one) for one in server.engines],
         "unknown_series": list(server.unknown),
     }
 
@@ -79,28 +93,34 @@ def _rates(rates: Rates) -> dict[str, Any]:
     }
 
 
-def _latencies(server: ServerSample, previous: ServerSample | None) -> dict[str, dict[str, float | None]]:
+def _lora(use: LoraUse) -> dict[str, Any]:
+    return {"max": use.most, "running": list(use.running), "waiting": list(use.waiting)}
+
+
+def _spread(
+    server: ServerSample, previous: ServerSample | None, wanted: Sequence[str], unit: str, scale: float
+) -> dict[str, dict[str, float | None]]:
     return {
-        name: _latency(between(previous.histograms.get(name) if previous else None, histogram))
-        for name, histogram in server.histograms.items()
-        if name in names.LATENCIES
+        name: _figures(between(previous.histograms.get(name) if previous else None, histogram), unit, scale)
+        for name in wanted
+        if (histogram := server.histograms.get(name))
     }
 
 
-def _latency(histogram: Histogram | None) -> dict[str, float | None]:
-    """Milliseconds. A percentile that the buckets do not resolve is None, with its bound in `…_below_ms` or
-    `…_above_ms`."""
+def _figures(histogram: Histogram | None, unit: str, scale: float) -> dict[str, float | None]:
+    """In `unit`, of which one of the histogram's own has `scale`. A percentile that the buckets do not resolve is None,
+    with its bound in `…_below_ms` or `…_above_ms`."""
     average = mean(histogram)
-    latency: dict[str, float | None] = {
+    figures: dict[str, float | None] = {
         "count": histogram.count if histogram else None,
-        "mean_ms": None if average is None else 1000 * average,
+        f"mean_{unit}": None if average is None else scale * average,
     }
     for perc in PERCENTILES:
         found = percentile(histogram, perc)
-        latency[f"p{perc}_ms"] = None if found is None or found.value is None else 1000 * found.value
+        figures[f"p{perc}_{unit}"] = None if found is None or found.value is None else scale * found.value
         if found is not None and not found.resolved:
             if found.upper is not None:
-                latency[f"p{perc}_below_ms"] = 1000 * found.upper
+                figures[f"p{perc}_below_{unit}"] = scale * found.upper
             elif found.lower is not None:
-                latency[f"p{perc}_above_ms"] = 1000 * found.lower
-    return latency
+                figures[f"p{perc}_above_{unit}"] = scale * found.lower
+    return {name: value if value is None or math.isfinite(value) else None for name, value in figures.items()}

@@ -79,6 +79,14 @@ class Window:
         grown = _growth(self._kept if over_s is None else self._last(over_s, read), read)
         return None if grown is None else grown[0] / grown[1]
 
+    def difference(self, read: Read) -> float | None:
+        """How much a counter grew that is not the server's, such as a GPU's energy: no restart of the server begins it
+        anew. None without two readings, and where it fell."""
+        first, last = _first_known(self._kept, read), _first_known(reversed(self._kept), read)
+        if first is None or last is None or first[0] == last[0] or last[1] < first[1]:
+            return None
+        return last[1] - first[1]
+
     def total(self, group: str, name: str | None = None) -> float | None:
         """The growth of a total of `raw` (see engine.sample_record.total_of)."""
         return self.increase(lambda sample: total_of(sample, group, name))

@@ -155,7 +155,8 @@ class LyingExporter:
         if behaviour in ("hang", "stop"):
             if behaviour == "stop":
                 writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 50000\r\n\r\nvllm:num_requests_running")
-            await asyncio.sleep(3600)
+            await reader.read()  # until the client gives up
+            return False
         if behaviour == "drop":
             return False
         if behaviour == "not-http":

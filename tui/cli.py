@@ -91,8 +91,20 @@ def build_parser() -> _Parser:
     )
 
     snapshot = add("snapshot", "snapshot", "one sample of a server and the GPUs", as_json)
-    snapshot.add_argument("--url", metavar="URL", help="the server's address (our own running one where not given)")
+    snapshot.add_argument(
+        "--url",
+        action="append",
+        default=[],
+        metavar="URL",
+        help="a server's address; may be repeated (our own running one where not given, else those found here)",
+    )
     snapshot.add_argument("--watch", type=_seconds, metavar="S", help="go on, one sample every S seconds")
+    snapshot.add_argument(
+        "--window",
+        type=_seconds,
+        metavar="S",
+        help="rates and latencies over the last S seconds (since the last sample)",
+    )
 
     sweep = add("sweep", "sweep", "start a session from a plan", vllm, as_json)
     sweep.add_argument("plan", metavar="PLAN.toml", help="the plan")

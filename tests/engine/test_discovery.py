@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.discovery import FoundServer, found_servers
+from engine.discovery import FoundServer, found_servers, on_this_machine
 
 LISTEN, ESTABLISHED = "0A", "01"
 
@@ -239,6 +239,22 @@ def test_processes_that_go_while_they_are_looked_at(machine: Machine) -> None:
     machine.process(41, *SERVE)
     (machine.root / "41" / "fd").joinpath("7").symlink_to("socket:[77]")
     assert machine.found() == ()
+
+
+@pytest.mark.parametrize(
+    ("url", "here"),
+    [
+        ("http://127.0.0.1:8000", True),
+        ("http://localhost:8000", True),
+        (f"http://{socket.gethostname()}", True),
+        ("http://192.0.2.7:8000", False),  # an address of no machine (RFC 5737)
+        ("http://[2001:db8::1]:8000", False),
+        ("http://gpu.example", False),
+        ("http://", False),
+    ],
+)
+def test_which_addresses_are_this_machine_s(url: str, here: bool) -> None:
+    assert on_this_machine(url) == here
 
 
 def test_a_real_listener(tmp_path: Path) -> None:

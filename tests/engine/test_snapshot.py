@@ -20,7 +20,7 @@ EARLY, LATE = (
 
 def test_a_server_without_a_gpu() -> None:
     found = snapshot_json(LATE, NO_GPU, url="http://h:1")
-    assert list(found) == ["schema", "at", "server", "driver", "cuda", "gpus", "note", "error"]
+    assert list(found) == ["schema", "at", "url", "server", "driver", "cuda", "gpus", "note", "error"]
     assert (found["schema"], found["at"], found["gpus"], found["error"]) == (1, AT, [], None)
     assert found["note"] == "No GPU: no NVIDIA driver here."
     server = found["server"]
@@ -53,6 +53,26 @@ def test_after_a_restart_latencies_count_from_the_new_start() -> None:
     assert server["rates"]["restarted"] is True
     assert server["rates"]["generation_tok_per_s"] is None
     assert server["latency"]["e2el"]["count"] == 27.0
+
+
+def test_a_stream_begins_without_the_server_s_life() -> None:
+    server = snapshot_json(LATE, NO_GPU, stream=True)["server"]
+    assert (server["rates"], server["latency"], server["lengths"]) == (None, {}, {})
+    assert snapshot_json(LATE, NO_GPU, previous=EARLY, stream=True)["server"]["latency"]["e2el"]["count"] == 4.0
+
+
+def test_what_only_some_servers_have() -> None:
+    text = (H200 / "metrics/lora-after-load.txt").read_text()
+    loaded = replace(parse_metrics(text, AT, 1.0), version="0.25.1", rejections={"max_num_queued_reqs": 2.0})
+    server = snapshot_json(loaded, NO_GPU)["server"]
+    assert (server["vllm_version"], server["sleep_state"]) == ("0.25.1", "awake")
+    assert server["lora"] == {"max": 1.0, "running": [], "waiting": []}
+    assert server["rejections"] == {"max_num_queued_reqs": 2.0}
+    assert server["prompt_tokens_by_source"]["local_compute"] == 5813.0
+    assert server["counters"]["prompt_tokens_cached"] == 0.0
+    assert server["lengths"]["prompt_length"]["count"] == 40.0
+    assert server["lengths"]["prompt_length"]["mean_tokens"] == pytest.approx(5813 / 40)
+    assert server["engines"][0]["generation_tokens"] == 2560.0
 
 
 def test_what_the_buckets_do_not_resolve_has_its_bound() -> None:

@@ -112,6 +112,19 @@ def test_a_restart_that_no_fall_of_the_counter_shows_is_told_by_its_start() -> N
     assert window.increase(tokens_of) == 10.0 + 150.0 + 1.0
 
 
+def test_a_gpu_s_energy_is_not_begun_anew_by_a_server() -> None:
+    def energy(sample: SampleRecord) -> float | None:
+        return sample.gpu_energy_j
+
+    looks = [replace(look(second, 100.0 - second), gpu_energy_j=5e6 + 300 * second) for second in range(3)]
+    window = Window(MINUTE, looks)
+    assert window.difference(energy) == 600.0
+    assert window.difference(lambda sample: sample.kv_perc) is None
+    assert Window(MINUTE, looks[:1]).difference(energy) is None
+    window.add(replace(look(3), gpu_energy_j=1.0))  # the driver was loaded anew
+    assert window.difference(energy) is None
+
+
 def test_percentiles_over_a_restart_count_only_what_came_since() -> None:
     old, new = {"process_start": 1.0}, {"process_start": 2.0}
     window = Window(

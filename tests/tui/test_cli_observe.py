@@ -8,6 +8,7 @@ from threading import Thread
 
 import pytest
 
+from engine.discovery import FoundServer
 from store.database import open_writer
 from store.records import ServerRecord
 from tui.cli import main
@@ -61,11 +62,39 @@ def test_our_own_running_server_is_meant_where_no_address_is_given(
     assert json.loads(capsys.readouterr().out)["server"]["url"] == url
 
 
-def test_without_a_server_the_gpus_are_sampled_alone(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_server_the_gpus_are_sampled_alone(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tui.commands.snapshot.found", lambda: ())
     assert main(["snapshot", "--json"]) == 0
     payload = json.loads(capsys.readouterr().out)
     assert payload["server"] is None
     assert "no server of ours" in payload["error"]
+
+
+def test_servers_that_others_started_are_meant_where_we_have_none(
+    url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = (FoundServer(url, 1), FoundServer("http://127.0.0.1:9", 2))
+    monkeypatch.setattr("tui.commands.snapshot.found", lambda: here)
+    assert main(["snapshot", "--json"]) == 1  # the second does not answer
+    payloads = {payload["url"]: payload for payload in map(json.loads, capsys.readouterr().out.splitlines())}
+    assert payloads[url]["server"]["model_name"] == "m"
+    assert payloads["http://127.0.0.1:9"]["server"] is None
+
+
+def test_gpus_of_another_machine_are_not_this_one_s(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tui.commands.snapshot.on_this_machine", lambda url: False)
+    assert main(["snapshot", "--url", "http://127.0.0.1:9", "--json"]) == 1
+    payload = json.loads(capsys.readouterr().out)
+    assert (payload["gpus"], payload["note"]) == ([], "GPUs are those of the server's own machine: not read here")
+
+
+def test_a_window_is_over_a_series(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["snapshot", "--url", "http://127.0.0.1:9", "--window", "10"]) == 2
+    assert "give --watch too" in capsys.readouterr().err
 
 
 def test_a_server_that_does_not_answer_is_a_failure(capsys: pytest.CaptureFixture[str]) -> None:
@@ -78,11 +107,13 @@ def test_lines_of_a_snapshot_show_absent_as_absent() -> None:
         "index": 0, "name": "H200\x1b[31m", "mem_used_gib": None, "mem_total_gib": 140.4, "util_perc": 98.0,
         "power_w": 612.0, "power_limit_w": 700.0, "temp_c": None,
     }  # fmt: skip
-    payload = {"at": "2026-11-30T10:00:00.000Z", "server": None, "gpus": [gpu], "note": None, "error": None}
+    payload = {"at": "2026-11-30T10:00:00.000Z", "url": "http://[/x]", "server": None, "gpus": [gpu]}
+    payload |= {"note": None, "error": None}
     (line,) = snapshot_lines(payload)
     assert "– of 140 GiB" in line
     assert "\x1b" not in line
     assert "612 W" in snapshot_line(payload)
+    assert "http://[/x]" in snapshot_line(payload, several=True)
 
 
 @pytest.mark.parametrize(

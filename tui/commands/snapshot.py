@@ -1,26 +1,31 @@
-"""`llmtune snapshot`: one sample of a server and the GPUs, or one every few seconds."""
+"""`llmtune snapshot`: one sample of servers and the GPUs, or one every few seconds."""
 
 import argparse
 import asyncio
 import os
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
+from engine.beat import Past, looks
+from engine.discovery import on_this_machine
 from engine.gpu import GpuReader
-from engine.records import ServerSample
-from engine.sampler import Sampler
+from engine.gpu_look import GpuLook
+from engine.records import GpuReading
+from engine.sampler import TIMEOUT_S, Sampler
 from engine.snapshot import snapshot_json
 from engine.text import clean
 from store.errors import NotFound
 from tui.commands.monitor import server_url
 from tui.commands.places import data_place, reading
+from tui.finding import found
 from tui.format import local_clock
 from tui.metric_text import number
-from tui.output import say, say_json
+from tui.output import UsageError, say, say_json
 
-NO_SERVER = "no server of ours runs; --url gives another's address"
-# Nothing listens there, so a sample of it holds the GPUs alone.
-NOWHERE = "http://127.0.0.1:9"
+NO_SERVER = "no server of ours runs and none is found on this machine; --url gives one's address"
+ELSEWHERE = "GPUs are those of the server's own machine: not read here"
+LOOK_AGAIN_S = 5.0  # for a server to appear
 
 
 def own_url(place: Path) -> str | None:
@@ -30,39 +35,95 @@ def own_url(place: Path) -> str | None:
             ready = [server for server in reader.servers(active=True) if server.state == "ready"]
     except NotFound:
         return None
-    return f"http://{ready[-1].host}:{ready[-1].port}" if ready else None
+    if not ready:
+        return None
+    newest = max(ready, key=lambda server: server.ready_at or "")
+    return f"http://{f'[{newest.host}]' if ':' in newest.host else newest.host}:{newest.port}"
+
+
+def addresses(place: Path) -> tuple[str, ...]:
+    """Whom a person means who names nobody: our own server, else all that are found on this machine."""
+    own = own_url(place)
+    return (own,) if own else tuple(server.url for server in found())
 
 
 def run(args: argparse.Namespace) -> int:
-    url = server_url(args.url) if args.url else own_url(data_place(args))
-    return asyncio.run(watch(url, args.watch, args.json))
+    if args.window and not args.watch:
+        raise UsageError("--window is over the samples of a series: give --watch too")
+    place = data_place(args)
+    urls = tuple(dict.fromkeys(server_url(url) for url in args.url))
+    # A key is told to those alone whom the person named: anybody may listen on this machine.
+    snapshots = Snapshots(args.json, args.watch, args.window, os.environ.get("VLLM_API_KEY") if urls else None)
+    return asyncio.run(snapshots.run(urls, place))
 
 
-async def watch(url: str | None, every_s: float | None, as_json: bool) -> int:
-    """Print one sample, or one every `every_s` seconds until interrupted. 1 where `url` did not answer."""
-    gpu = GpuReader()
-    previous: ServerSample | None = None
-    error: str | None
-    try:
-        async with Sampler(url or NOWHERE, gpu, api_key=os.environ.get("VLLM_API_KEY")) as sampler:
-            while True:
-                began = asyncio.get_running_loop().time()
-                if url is None:
-                    sample, reading_, error = None, await asyncio.to_thread(gpu.read), NO_SERVER
-                else:
-                    sample, reading_, error = await sampler.once()
-                payload = snapshot_json(sample, reading_, error, previous, url)
-                if as_json:
-                    say_json(payload, compact=every_s is not None)
-                else:
-                    for line in snapshot_lines(payload) if every_s is None else [snapshot_line(payload)]:
-                        say(line)
-                if every_s is None:
-                    return 1 if url is not None and sample is None else 0
-                previous = sample
-                await asyncio.sleep(max(0.0, began + every_s - asyncio.get_running_loop().time()))
-    finally:
-        gpu.close()
+class Snapshots:
+    """What one call prints. `every_s` None: one sample of each server, else one each `every_s` seconds for ever."""
+
+    def __init__(self, as_json: bool, every_s: float | None, window_s: float | None, api_key: str | None) -> None:
+        self._as_json = as_json
+        self._every_s = every_s
+        self._window_s = window_s
+        self._api_key = api_key
+        self._reader = GpuReader()
+        self._gpu = GpuLook(self._reader, shared=True)
+
+    async def run(self, urls: tuple[str, ...], place: Path) -> int:
+        """1 where one that was asked once did not answer."""
+        try:
+            asked = urls or await self._find(place)
+            if not asked:
+                return 0
+            tasks = [asyncio.create_task(self._follow(url, len(asked) > 1)) for url in asked]
+            try:
+                return max(await asyncio.gather(*tasks))
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+        finally:
+            self._reader.close()
+
+    async def _find(self, place: Path) -> tuple[str, ...]:
+        """Whom to look at where nobody is named. While there is none the GPUs are printed alone: once, or until one
+        appears."""
+        loop = asyncio.get_running_loop()
+        due = again = loop.time()
+        while True:
+            if loop.time() >= again:
+                if asked := await asyncio.to_thread(addresses, place):
+                    return asked
+                again = loop.time() + LOOK_AGAIN_S
+            self._print(snapshot_json(None, await self._gpu.read(TIMEOUT_S), NO_SERVER), several=False)
+            if self._every_s is None:
+                return ()
+            due = max(due + self._every_s, loop.time())
+            await asyncio.sleep(due - loop.time())
+
+    async def _follow(self, url: str, several: bool) -> int:
+        here = on_this_machine(url)
+        past = Past(self._window_s)
+        every_s = self._every_s or 2 * TIMEOUT_S
+        async with (
+            Sampler(url, self._gpu if here else None, self._api_key) as sampler,
+            aclosing(looks(sampler, self._gpu, every_s)) as stream,
+        ):
+            async for server, gpu, error in stream:
+                previous = past.take(server) if server else None
+                gpus = gpu if here else GpuReading(gpu.at, gpu.clock, note=ELSEWHERE)
+                payload = snapshot_json(server, gpus, error, previous, url, stream=self._every_s is not None)
+                self._print(payload, several)
+                if self._every_s is None:
+                    return 0 if server else 1
+        raise AssertionError("a stream that has no end ended")
+
+    def _print(self, payload: dict[str, Any], several: bool) -> None:
+        once = self._every_s is None
+        if self._as_json:
+            say_json(payload, compact=not once or several)
+        else:
+            for line in snapshot_lines(payload) if once else [snapshot_line(payload, several)]:
+                say(line)
 
 
 def snapshot_lines(payload: dict[str, Any]) -> list[str]:
@@ -70,7 +131,15 @@ def snapshot_lines(payload: dict[str, Any]) -> list[str]:
     lines = [clean(str(payload["error"]), 200)] if payload["error"] else []
     if server := payload["server"]:
         lines += [
-            f"{server['url']}  {clean(str(server['model_name'] or ''), 80)}",
+            "  ".join(
+                part
+                for part in (
+                    clean(str(server["url"]), 80),
+                    clean(str(server["model_name"] or ""), 80),
+                    f"vLLM {server['vllm_version']}" if server["vllm_version"] else "",
+                )
+                if part
+            ),
             f"requests  {number(server['running'])} running, {number(server['waiting'])} waiting, "
             f"{number(server['preemptions'])} preempted since its start",
             f"KV cache  {number(server['kv_perc'])} % of {number(server['kv_cache_tokens'])} tokens",
@@ -86,9 +155,10 @@ def snapshot_lines(payload: dict[str, Any]) -> list[str]:
     return [*lines, clean(str(payload["note"]), 200)] if payload["note"] else lines
 
 
-def snapshot_line(payload: dict[str, Any]) -> str:
-    """One sample of a series on one line; rates are of the time since the sample before."""
-    parts = [local_clock(payload["at"])]
+def snapshot_line(payload: dict[str, Any], several: bool = False) -> str:
+    """One sample of a series on one line, after its address where there are `several`; rates are of the time since the
+    sample before."""
+    parts = [local_clock(payload["at"]), *([clean(str(payload["url"]), 40)] if several else [])]
     if server := payload["server"]:
         rates = server["rates"] or {}
         parts += [

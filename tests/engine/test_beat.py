@@ -1,0 +1,132 @@
+"""Looks on a beat: one an interval whatever the server does, and figures of the right stretch of time."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
+
+import pytest
+
+from engine.beat import GRAINS, Look, Past, looks
+from engine.gpu_look import GpuLook
+from engine.records import GpuReading, ServerSample
+from engine.sampler import Sampler
+from tests.lying_exporter import LyingExporter
+
+EVERY_S = 0.1
+
+
+class NoGpu:
+    def read(self) -> GpuReading:
+        return GpuReading("", 0.0, note="No GPU.")
+
+
+@asynccontextmanager
+async def followed(exporter: LyingExporter, every_s: float = EVERY_S) -> AsyncIterator[AsyncIterator[Look]]:
+    gpu = GpuLook(NoGpu(), shared=True)  # type: ignore[arg-type]
+    async with Sampler(exporter.url, gpu) as sampler, aclosing(looks(sampler, gpu, every_s)) as stream:
+        yield stream
+
+
+async def test_the_beat_neither_drifts_nor_waits_for_who_takes_the_looks() -> None:
+    async with LyingExporter() as exporter, followed(exporter) as stream:
+        moments = []
+        async for look in stream:
+            assert look.error is None
+            moments.append(time.monotonic())
+            await asyncio.sleep(0.03)
+            if len(moments) == 10:
+                break
+    assert moments[-1] - moments[0] == pytest.approx(9 * EVERY_S, abs=0.08)
+
+
+async def test_intervals_that_were_overrun_are_left_out() -> None:
+    async with LyingExporter() as exporter, followed(exporter) as stream:
+        await anext(stream)
+        await asyncio.sleep(3.5 * EVERY_S)
+        began = time.monotonic()
+        await anext(stream)
+        await anext(stream)
+        assert time.monotonic() - began < 2.5 * EVERY_S
+        assert len(exporter.asked) < 5
+
+
+async def test_a_server_that_hangs_has_a_look_an_interval_and_one_request() -> None:
+    async with LyingExporter() as exporter, followed(exporter) as stream:
+        assert (await anext(stream)).server is not None
+        asked = len(exporter.asked)
+        exporter.behave("hang")
+        began = time.monotonic()
+        for _ in range(5):
+            server, gpu, error = await anext(stream)
+            assert (server, gpu.note) == (None, "No GPU.")
+            assert error is not None
+            assert "has not answered for 0." in error
+        assert time.monotonic() - began == pytest.approx(5 * EVERY_S, abs=0.12)
+        assert len(exporter.asked) == asked + 1
+
+
+async def test_an_answer_that_comes_late_counts_when_it_comes() -> None:
+    async with LyingExporter() as exporter, followed(exporter) as stream:
+        await anext(stream)
+        exporter.delay_s = 2.4 * EVERY_S
+        exporter.behave("slow")
+        answered = [(await anext(stream)).server is not None for _ in range(3)]
+    assert answered == [False, False, True]
+
+
+async def test_death_and_return() -> None:
+    async with LyingExporter() as exporter, followed(exporter) as stream:
+        said = []
+        for behaviour in ("answer", "refuse", "answer"):
+            exporter.behave(behaviour)
+            said.append((await anext(stream)).error)
+    assert [said[0], said[2]] == [None, None]
+    assert said[1] is not None
+    assert "Nothing answers" in said[1]
+
+
+async def test_giving_up_ends_the_request_too() -> None:
+    async with LyingExporter(behaviour="hang") as exporter:
+        async with followed(exporter) as stream:
+            await anext(stream)
+            assert exporter.open == 1
+        await asyncio.sleep(0.05)
+        assert exporter.open == 0
+
+
+def sample(clock: float, tokens: float = 0.0) -> ServerSample:
+    return ServerSample(at="", clock=clock, generation_tokens=tokens)
+
+
+def test_without_a_window_figures_are_those_since_the_last_answer() -> None:
+    past = Past()
+    assert past.take(sample(0.0)) is None
+    assert past.take(sample(1.0)) == sample(0.0)
+    assert past.take(sample(9.0)) == sample(1.0)  # it did not answer in between
+
+
+def test_with_a_window_figures_are_those_of_the_window() -> None:
+    past = Past(10.0)
+    counted = [past.take(sample(float(second))) for second in range(30)]
+    assert [one.clock if one else None for one in counted[:3]] == [None, 0.0, 0.0]
+    assert [one.clock for one in counted[11:] if one] == [float(second) for second in range(1, 19 + 1)]
+
+
+def test_a_long_window_of_short_intervals_keeps_few_samples() -> None:
+    past = Past(60.0)
+    for tick in range(6000):
+        before = past.take(sample(tick / 10))
+        if tick > 700 and before is not None:
+            assert 59.9 <= tick / 10 - before.clock <= 61.5
+    assert len(past._kept) <= GRAINS + 3
+
+
+def test_after_a_restart_figures_begin_anew() -> None:
+    past = Past(10.0)
+    past.take(sample(0.0, 100.0))
+    past.take(sample(1.0, 200.0))
+    assert past.take(sample(2.0, 5.0)) == sample(1.0, 200.0)  # which says that it restarted
+    assert past.take(sample(3.0, 9.0)) == sample(2.0, 5.0)
+    assert past.take(replace(sample(4.0, 11.0))) == sample(2.0, 5.0)

@@ -1,0 +1,99 @@
+"""`llmtune snapshot --watch --json` as a program reads it: through a pipe, over the server's death, until it ends."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from tests.lying_exporter import LyingExporter, exporter_thread
+from tests.served_pages import HOSTILE_NAMES, Served
+
+EVERY_S = 0.2
+
+
+@contextmanager
+def streaming(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+    program = [sys.executable, "-m", "tui.cli", "snapshot", "--watch", str(EVERY_S), "--json", *arguments]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.fixture
+def exporter() -> Iterator[LyingExporter]:
+    with exporter_thread(Served(model=HOSTILE_NAMES[0], generation_per_s=500)) as exporter:
+        yield exporter
+
+
+def payload(process: subprocess.Popen[str]) -> dict[str, Any]:
+    assert process.stdout is not None
+    found: dict[str, Any] = json.loads(process.stdout.readline())
+    return found
+
+
+def test_one_object_an_interval_over_death_and_return(exporter: LyingExporter) -> None:
+    with streaming("--url", exporter.url) as process:
+        first = payload(process)
+        assert (first["schema"], first["url"], first["error"]) == (1, exporter.url, None)
+        assert (first["server"]["rates"], first["server"]["latency"]) == (None, {})
+        began = time.monotonic()
+        second = payload(process)
+        assert second["server"]["rates"]["generation_tok_per_s"] == pytest.approx(500, rel=0.2)
+        assert second["server"]["latency"]["e2el"]["mean_ms"] == pytest.approx(2000.0)
+        exporter.behave("refuse")
+        dead = [payload(process) for _ in range(4)][-1]
+        assert dead["server"] is None
+        assert "Nothing answers" in dead["error"]
+        exporter.served.restart()
+        exporter.behave("answer")
+        returned = [payload(process) for _ in range(3)]
+        assert time.monotonic() - began == pytest.approx(8 * EVERY_S, abs=EVERY_S)
+        again = [one["server"] for one in returned if one["server"]]
+        assert again[0]["rates"]["restarted"] or again[1]["rates"]["generation_tok_per_s"] < 1000
+        assert again[-1]["rates"]["restarted"] is False
+
+
+def test_an_interrupt_ends_it_with_130_and_without_a_word(exporter: LyingExporter) -> None:
+    exporter.behave("hang")
+    with streaming("--url", exporter.url) as process:
+        assert "has not answered" in payload(process)["error"]
+        process.send_signal(signal.SIGINT)
+        assert process.wait(5) == 130
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+
+
+def test_a_reader_that_leaves_ends_it_without_a_word(exporter: LyingExporter) -> None:
+    with streaming("--url", exporter.url, "--url", "http://127.0.0.1:9") as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(5) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+
+
+def test_each_of_several_servers_has_its_object_and_none_waits_for_another(exporter: LyingExporter) -> None:
+    with exporter_thread(behaviour="hang") as hanging:
+        urls = (exporter.url, hanging.url, "http://127.0.0.1:9")
+        with streaming(*(part for url in urls for part in ("--url", url))) as process:
+            payloads = [payload(process) for _ in range(12)]
+        counts = {url: sum(one["url"] == url for one in payloads) for url in urls}
+        assert min(counts.values()) >= 3
+        assert all(one["server"] for one in payloads if one["url"] == exporter.url)
+        assert all("has not answered" in one["error"] for one in payloads if one["url"] == hanging.url)
+
+
+def test_a_window_gathers_what_came_in_it(exporter: LyingExporter) -> None:
+    with streaming("--url", exporter.url, "--window", "0.5") as process:
+        spans = [payload(process)["server"]["rates"] for _ in range(7)]
+    assert spans[0] is None
+    assert [span["over_s"] for span in spans[4:]] == pytest.approx([0.6, 0.6, 0.6], abs=0.15)
