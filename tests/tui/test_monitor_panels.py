@@ -104,7 +104,7 @@ def test_what_buckets_leave_open_is_said() -> None:
     [
         (0.00821, "8.21 ms"), (0.0099951, "10.0 ms"), (0.0123, "12.3 ms"), (0.1711, "171 ms"), (0.9994, "999 ms"),
         (1.16, "1.16 s "), (12.34, "12.3 s "), (99.96, "100 s "), (2560.0, "2,560 s "), (None, "–   "),
-        (1e300, "1.0e+300 s "), (0.0, "0.00 ms"),
+        (-0.01, "<10 ms"), (1e300, "1.0e+300 s "), (0.0, "0.00 ms"),
     ],
 )  # fmt: skip
 def test_latencies_have_three_digits_and_a_unit(seconds: float | None, text: str) -> None:
@@ -163,7 +163,7 @@ def test_caches_refusals_and_reasons_have_a_row_where_a_server_has_them() -> Non
     ]
     rows = scheduler_rows(made(samples), True, 60)
     assert line(rows, "external").split() == ["external", "25.0", "%", "of", "100/s"]
-    assert line(rows, "refused/s") == "refused/s queued_…   2.0"
+    assert line(rows, "refused/s") == "refused/s requests   2.0"
     assert "error      3.0" in line(rows, "ended /s")
     assert "abort" not in line(rows, "ended /s")
     assert "◌ asleep, weights offloaded" in line(rows, "sleep")
@@ -336,6 +336,20 @@ def test_a_single_look_that_failed_leaves_no_hole() -> None:
     slots = Slots()
     slots.follow(made([{"generation_tokens": t} for t in tokens], 8.0), 4)
     assert slots.values("tokens", growth_rate(lambda sample: sample.generation_tokens))[-3:] == [10.0, 10.0, 10.0]
+
+
+def test_what_a_bucket_leaves_open_stands_at_the_bottom_of_a_history() -> None:
+    def scrape(count: float) -> dict[str, Any]:
+        return {
+            "raw": {"histograms": {"ttft": {"sum": 0.0, "count": count, "corners": [[0.01, count], [None, count]]}}}
+        }
+
+    slots = Slots()
+    slots.follow(made([scrape(float(n)) for n in range(8)], 8.0), 4)
+    assert slots.values("ttft", percentile_of("ttft", 99.0))[-1] == -0.01
+    rows = texts(history_rows(slots, 8.0, True, 39, 4))
+    assert rows[0].split()[:4] == ["TTFT", "p99", "<10", "ms"]
+    assert set(rows[-1].strip()) == {"▁"}
 
 
 def test_histories_fill_their_room_and_say_their_scale() -> None:

@@ -69,9 +69,11 @@ def read_latencies(window: Window, names: Sequence[str]) -> dict[str, Latency]:
 
 
 def latency_text(seconds: float | None, in_seconds: bool | None = None) -> str:
-    """`171 ms`, `1.16 s `: three significant digits, the units one below the other."""
+    """`171 ms`, `1.16 s `: three significant digits, the units one below the other. A negative one is `<` its size."""
     if seconds is None:
         return f"{ABSENT}   "
+    if seconds < 0:
+        return bound_text("<", -seconds)
     if in_seconds is None:
         in_seconds = seconds >= 1.0
     shown = seconds if in_seconds else 1000 * seconds

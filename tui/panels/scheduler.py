@@ -29,6 +29,7 @@ from tui.panels.row import (
 
 AWAKE = "awake"
 SLEEP_WORDS = {"weights_offloaded": "asleep, weights offloaded", "discard_all": "asleep, weights discarded"}
+REFUSALS = {"max_num_queued_reqs": "requests", "max_num_queued_tokens": "tokens"}
 SOURCES = {"local_compute": "computed", "local_cache_hit": "cached", "external_kv_transfer": "external"}
 
 
@@ -125,7 +126,7 @@ def _rates(name: str, of: str, names: Sequence[str], window: Window, answers: bo
     for each in names[:MOST_LABELS]:
         a_s = a_second(grown.get(each), window)
         kind = ERROR if a_s and each == "error" else _weight(a_s)
-        cells.append((each.removeprefix("max_num_"), figure(a_s, 5, decimals_of(a_s)), kind))
+        cells.append((REFUSALS.get(each, each), figure(a_s, 5, decimals_of(a_s)), kind))
     return group(name, cells, width)
 
 

@@ -124,14 +124,17 @@ def finished(sample: SampleRecord) -> float | None:
 
 
 def percentile_of(name: str, perc: float) -> Make:
-    """A percentile of what came into a histogram in the slot. Where the buckets leave it open, their bound."""
+    """A percentile of what came into a histogram in the slot. Below the first bound it is that bound, negative: a
+    history has it at its bottom, and `latency_text` says `<10 ms`. Above the last finite bound it is that one."""
 
     def make(before: Timed | None, held: Sequence[Timed]) -> float | None:
         ends = _ends(before, held, lambda sample: histogram_of(sample, name))
         found = percentile(between(ends[0][1], ends[1][1]), perc) if ends is not None else None
         if found is None:
             return None
-        return found.value if found.resolved else found.upper if found.upper is not None else found.lower
+        if found.resolved:
+            return found.value
+        return -found.upper if found.upper is not None else found.lower
 
     return make
 
