@@ -85,9 +85,7 @@ def what_limits(window: Window | Sequence[SampleRecord], knobs: Knobs, before: L
 def _timed(window: Window | Sequence[SampleRecord]) -> Timed:
     if not isinstance(window, Window):
         return [(parse_utc(sample.at).timestamp(), sample) for sample in window]
-    times = [at for at, _ in window.points(lambda sample: None)]
-    begin = next((at for at, time in enumerate(times) if time >= times[-1] - LOOK_BACK_S - 0.5), 0)
-    return list(zip(times[begin:], window.samples[begin:], strict=True))
+    return window.recent(LOOK_BACK_S + 0.5)
 
 
 class _Judge:

@@ -134,41 +134,66 @@ def came_in(timed: Timed, name: str) -> Histogram | None:
 
 def gpu_load(timed: Timed, counts: Sequence[bool]) -> GpuLoad:
     """Of the GPUs that hold a process (all, where none is shown to hold one), over the readings that count, and of
-    these where requests ran."""
-    sums = {name: [0.0, 0.0] for name in ("util_perc", "power_w", "power_limit_w", "sm_clock_mhz", "sm_clock_max_mhz")}
+    these where requests ran. Limits are as the newest of them says."""
     seen = capped = hot = 0.0
+    util, power, clock = _Mean(), _Mean(), _Mean()
+    newest: list[Mapping[str, Any]] = []
     for counted, (seconds, _, now) in zip(counts, _seconds(timed), strict=True):
-        gpus = _gpus(now)
-        if not counted or not now.running or not gpus:
+        if not counted or not now.running or not (gpus := _gpus(now)):
             continue
-        for name, total in sums.items():
-            values = [value for gpu in gpus if (value := _number(gpu.get(name))) is not None]
-            if len(values) == len(gpus):  # a figure of some of them would be wrong
-                combined = sum(values) if name.startswith("power") else sum(values) / len(values)
-                total[0] += combined * seconds
-                total[1] += seconds
-        seen += seconds
-        capped += seconds * any(_held_back(gpu, POWER_REASONS) for gpu in gpus)
-        hot += seconds * any(_held_back(gpu, HEAT_REASONS) for gpu in gpus)
-    means = {name: total / weight if weight else None for name, (total, weight) in sums.items()}
+        newest, seen = gpus, seen + seconds
+        util.add(gpus, "util_perc", seconds)
+        power.add(gpus, "power_w", seconds)
+        clock.add(gpus, "sm_clock_mhz", seconds)
+        held = [_held_back(gpu) for gpu in gpus]
+        capped += seconds * any(by_power for by_power, _ in held)
+        hot += seconds * any(by_heat for _, by_heat in held)
+    limits = [_number(gpu.get("power_limit_w")) for gpu in newest]
+    most = [_number(gpu.get("sm_clock_max_mhz")) for gpu in newest]
     return GpuLoad(
-        means["util_perc"],
-        means["power_w"],
-        means["power_limit_w"],
-        means["sm_clock_mhz"],
-        means["sm_clock_max_mhz"],
+        util.value,
+        None if power.value is None else power.value * len(newest),
+        None if None in limits or not limits else sum(limit or 0.0 for limit in limits),
+        clock.value,
+        None if None in most or not most else min(each or 0.0 for each in most),
         seen,
         capped,
         hot,
     )
 
 
-def _held_back(gpu: Mapping[str, Any], reasons: frozenset[str]) -> bool:
+class _Mean:
+    """The mean of a figure over GPUs and time; a reading that one of them lacks is left out: a figure of some would be
+    wrong."""
+
+    def __init__(self) -> None:
+        self._sum = self._weight = 0.0
+
+    def add(self, gpus: Sequence[Mapping[str, Any]], name: str, seconds: float) -> None:
+        total = 0.0
+        for gpu in gpus:
+            value = gpu.get(name)
+            if not isinstance(value, float | int):
+                return
+            total += value
+        self._sum += total / len(gpus) * seconds
+        self._weight += seconds
+
+    @property
+    def value(self) -> float | None:
+        return self._sum / self._weight if self._weight else None
+
+
+def _held_back(gpu: Mapping[str, Any]) -> tuple[bool, bool]:
+    """Whether power, and whether heat, holds it back."""
     given = gpu.get("throttle_reasons")
     if isinstance(given, list):
-        return not reasons.isdisjoint(str(each) for each in given)
+        if not given:
+            return False, False
+        reasons = {str(each) for each in given}
+        return not POWER_REASONS.isdisjoint(reasons), not HEAT_REASONS.isdisjoint(reasons)
     power, limit = _number(gpu.get("power_w")), _number(gpu.get("power_limit_w"))
-    return reasons is POWER_REASONS and power is not None and bool(limit) and power >= AT_THE_LIMIT * (limit or 0.0)
+    return power is not None and bool(limit) and power >= AT_THE_LIMIT * (limit or 0.0), False
 
 
 def _gpus(sample: SampleRecord) -> list[Mapping[str, Any]]:

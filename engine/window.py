@@ -6,7 +6,7 @@ server. A server that started anew counts from 0 again: what it counts since the
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Any, TypeVar
 
 from engine.histograms import between
@@ -53,6 +53,13 @@ class Window:
     def samples(self) -> Sequence[SampleRecord]:
         """All that are kept, oldest first."""
         return tuple(sample for _, sample, _ in self._kept)
+
+    def recent(self, seconds: float) -> list[tuple[float, SampleRecord]]:
+        """(unix seconds, sample) of those of the last `seconds`, oldest first."""
+        begin = self._kept[-1][0] - seconds if self._kept else 0.0
+        return [(at, sample) for at, sample, _ in takewhile(lambda place: place[0] >= begin, reversed(self._kept))][
+            ::-1
+        ]
 
     @property
     def newest(self) -> SampleRecord | None:
