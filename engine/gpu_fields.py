@@ -56,6 +56,7 @@ class Slow:
     ecc_errors: float | None
     ecc_corrected: float | None
     mig: bool | None
+    temp_limit_c: float | None = None  # what the margin now comes to
 
 
 def read_fixed(nvml: Nvml, handle: Any) -> Fixed:
@@ -87,7 +88,15 @@ def read_slow(nvml: Nvml, handle: Any, now: float) -> Slow:
         ecc_errors=nvml.number(ecc, handle, nvml.constant("NVML_MEMORY_ERROR_TYPE_UNCORRECTED", 1), since_loaded),
         ecc_corrected=nvml.number(ecc, handle, nvml.constant("NVML_MEMORY_ERROR_TYPE_CORRECTED", 0), since_loaded),
         mig=bool(mig[0]) if mig else None,
+        temp_limit_c=_limit_by_margin(nvml, handle),
     )
+
+
+def _limit_by_margin(nvml: Nvml, handle: Any) -> float | None:
+    """Hopper and later tell no threshold, but how far the nearest one is."""
+    margin = nvml.number("nvmlDeviceGetMarginTemperature", handle)
+    now = nvml.number("nvmlDeviceGetTemperature", handle, nvml.constant("NVML_TEMPERATURE_GPU", 0))
+    return None if margin is None or now is None else now + margin
 
 
 def read_sample(
@@ -120,7 +129,7 @@ def read_sample(
         processes=_processes(nvml, handle, names),
         sm_clock_max_mhz=fixed.sm_clock_max_mhz,
         mem_clock_max_mhz=fixed.mem_clock_max_mhz,
-        temp_slowdown_c=fixed.temp_slowdown_c,
+        temp_slowdown_c=fixed.temp_slowdown_c if fixed.temp_slowdown_c is not None else slow.temp_limit_c,
         pcie_gen=slow.pcie_gen,
         pcie_gen_max=fixed.pcie_gen_max,
         pcie_width=slow.pcie_width,

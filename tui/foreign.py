@@ -45,6 +45,7 @@ class ForeignServer(Watched):
         self.gpu_note: str | None = None if self.local else ELSEWHERE
         self._api_key = api_key
         self._wake = asyncio.Event()
+        self._environ: tuple[int | None, Mapping[str, str]] = None, {}
         self._knobs: tuple[object, Knobs] | None = None
 
     @property
@@ -67,6 +68,7 @@ class ForeignServer(Watched):
         await asyncio.to_thread(importlib.import_module, "engine.sampler")  # httpx takes 0.16 s to load
         from engine.sample_record import to_record
         from engine.sampler import Sampler
+        from engine.visible_gpus import as_server_sees
 
         sampler = Sampler(self.url, gpu, api_key=self._api_key)
         try:
@@ -74,12 +76,20 @@ class ForeignServer(Watched):
                 began = time.monotonic()
                 server, reading, error = await sampler.once()
                 if self.local:
-                    self.gpu_note = reading.note
+                    reading = as_server_sees(reading, self._cuda_environ())
                 self.add(to_record(server, reading, error=error))
                 sampled(self)
                 await self._pause(began)
         finally:
             await sampler.close()
+
+    def _cuda_environ(self) -> Mapping[str, str]:
+        """Which GPUs it was started with, where its process was found."""
+        from engine.visible_gpus import cuda_environ
+
+        if self.pid is not None and self._environ[0] != self.pid:
+            self._environ = self.pid, cuda_environ(self.pid)
+        return self._environ[1]
 
     async def _pause(self, began: float) -> None:
         """Until the next look is due; it comes sooner where the interval was made shorter meanwhile."""

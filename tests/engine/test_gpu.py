@@ -369,6 +369,16 @@ def test_a_function_newer_than_the_driver_is_absent() -> None:
     assert [process.pid for process in reader(Newer()).read().gpus[0].processes] == [693, 7]
 
 
+def test_a_gpu_without_a_threshold_tells_how_far_it_is() -> None:
+    class Hopper(FakeNvml):
+        def answer_nvmlDeviceGetMarginTemperature(self, handle: str) -> int:
+            return 47
+
+    assert reader(Hopper(broken={"nvmlDeviceGetTemperatureThreshold"})).read().gpus[0].temp_slowdown_c == 87.0
+    assert reader(Hopper()).read().gpus[0].temp_slowdown_c == 87.0  # the threshold, where there is one
+    assert reader(FakeNvml(broken={"nvmlDeviceGetTemperatureThreshold"})).read().gpus[0].temp_slowdown_c is None
+
+
 def test_only_finite_numbers_leave() -> None:
     for value in dataclasses.asdict(reader(FakeNvml()).read().gpus[0]).values():
         assert not isinstance(value, float) or math.isfinite(value)

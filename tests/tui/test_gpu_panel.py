@@ -1,6 +1,10 @@
 """The GPUs on the Monitor: one, two and eight of them, in little room and much, with what cannot be read absent."""
 
-from collections.abc import Sequence
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,11 +14,13 @@ from textual.app import App, ComposeResult
 from engine.gpu import GpuReader
 from engine.gpu_json import gpu_kept
 from engine.gpu_owners import ANOTHER, UNSEEN, Owner, Owners
+from engine.ports import free_port
 from engine.records import GpuSample
 from engine.window import Window
 from store.records import SampleRecord
 from tests.engine.fake_nvml import FakeNvml
 from tests.tui.panel_samples import HOSTILE_NUMBERS, HOSTILE_TEXTS, at
+from tui.foreign import ForeignServer
 from tui.panels.gpu_reading import energy_j, energy_per_token, gpus_of
 from tui.panels.gpus import gpu_rows, history_width, lines_wanted, memory_bar
 from tui.panels.row import text_of, width_of
@@ -334,3 +340,31 @@ async def test_what_did_not_change_is_not_drawn_again() -> None:
         await pilot.pause()
         panel.draw(found, True, 0.0, chosen=7)
         assert len(drawn) == 4
+
+
+@pytest.fixture
+def started() -> Iterator[int]:
+    """The pid of a process with CUDA_VISIBLE_DEVICES=2,0 in its environment."""
+    environ = {**os.environ, "CUDA_VISIBLE_DEVICES": "2,0"}
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], env=environ)
+    yield process.pid
+    process.kill()
+    process.wait()
+
+
+async def test_of_a_found_server_only_its_own_gpus_are_shown(started: int) -> None:
+    """In its own order, also while nothing answers at its address."""
+    server = ForeignServer(f"http://127.0.0.1:{free_port('127.0.0.1', 8700)}", 0.0, pid=started)
+    came = asyncio.Event()
+    nvml = FakeNvml(count=3)
+    task = asyncio.create_task(server.run(GpuReader(nvml), lambda _: came.set()))
+    try:
+        await asyncio.wait_for(came.wait(), 10)
+        assert [gpu.index for gpu in gpus_of(server.newest)] == ["2", "0"]
+        came.clear()
+        nvml.lost = {0}
+        await asyncio.wait_for(came.wait(), 10)
+        assert [bool(gpu.error) for gpu in gpus_of(server.newest)] == [False, True]
+        assert server.gpu_note is None  # nothing stands in place of the GPU that is left
+    finally:
+        task.cancel()
