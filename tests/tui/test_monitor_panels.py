@@ -202,7 +202,7 @@ def test_requests_of_a_recorded_load() -> None:
 def test_engines_show_which_is_fullest_and_how_even_they_are() -> None:
     rows = engine_rows(with_extras(), True, NARROWEST)
     assert engine_rows(starved(), True, NARROWEST) == []
-    assert "of 17,248" in line(scheduler_rows(with_extras(), True, NARROWEST), "KV, fullest")
+    assert "of 17,248" in line(scheduler_rows(with_extras(), True, NARROWEST), "KV fullest")
     assert line(rows, "▲ 0").split() == ["▲", "0", "0", "0", "91%", "0.0"]
     assert line(rows, "  1").split()[:4] == ["1", "0", "0", "12%"]
     for loads, word in (((40, 42), "≈ even"), ((60, 30), "≠ uneven"), ((90, 0), "! one-sided"), ((3, 0), "○ little")):
@@ -249,6 +249,17 @@ def test_a_value_of_another_time_than_now_is_none_and_panels_keep_their_height()
         shown = " ".join(text for row in unknown[1:] for text, kind in row if kind == "strong")
         assert not re.search(r"\d", shown), shown
         assert "–" in " ".join(texts(unknown))
+
+
+def test_the_help_explains_every_label() -> None:
+    told = " ".join(f"{name}: {meaning}" for name, meaning in (*MonitorDetails.LEGEND, *LatencyTable.LEGEND))
+    window = with_extras()
+    rows = [row for panel in PANELS for row in panel(window, True, NARROWEST)[1:]]
+    rows += latency_rows(read_latencies(window, FULL), FULL, 60.0, True, 68, Units())[1:]
+    labels = {row[0][0].strip() for row in rows if len(row) > 2 and row[0][1] == "muted"} - {"", "tokens"}
+    assert len(labels) > 20
+    for label in labels:
+        assert re.sub(r"position \d+", "position", label) in told, label
 
 
 # what limits it

@@ -58,7 +58,7 @@ def _kv(newest: SampleRecord | None, known: SampleRecord | None, kv_tokens: floa
     size = told / engines if told is not None else kv_tokens
     share = finite(newest.kv_perc) if newest is not None else None
     used = None if share is None or size is None else size * share / 100
-    name = "KV tokens" if engines == 1 else "KV, fullest"
+    name = "KV tokens" if engines == 1 else "KV fullest"
     return named(name, figure(used, 11), f"of {brief(size)}" if size is not None else "")
 
 

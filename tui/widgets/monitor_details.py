@@ -27,7 +27,7 @@ class MonitorDetails(Lines):
     DEFAULT_CSS = "MonitorDetails { width: 1fr; height: 1fr; padding: 0 0 0 1; }"
 
     LEGEND: ClassVar[tuple[Number, ...]] = (
-        Number("KV tokens", "tokens in the KV cache, of those that it can hold; in that of the fullest engine"),
+        Number("KV tokens", "tokens in the KV cache, of those that it can hold; of several engines KV fullest"),
         Number(
             "prefix hits",
             "share of the tokens looked up in the prefix cache that were there; how many a second",
@@ -39,12 +39,16 @@ class MonitorDetails(Lines):
         Number("ended /s", "requests that ended, by reason: a stop word, their length, the client left, an error"),
         Number("refused/s", "requests that were not let in, by the limit that they met"),
         Number("prompt %", "where prompt tokens came from: computed, cached here, fetched from elsewhere (external)"),
+        Number("sleep", "whether its memory is given up for now: the weights offloaded, or discarded"),
         Number("at once", "requests being computed, mean and most of the window, of max-num-seqs"),
         Number(
             "prompt, answer",
             "tokens of the requests that ended, ≤ a bound of the server's histogram; mean exact",
         ),
-        Number("a step", "tokens that one step of the engine computes, prompt and answer together; steps a second"),
+        Number(
+            "a step",
+            "tokens that one step of the engine computes, prompt and answer together; steps: how many a second",
+        ),
         Number("a request", "the mean one that ended: seconds end to end, tokens in and out, share of the energy"),
         Number(
             "engines",
