@@ -1,12 +1,14 @@
 """Servers whose keeper ended without stopping them: found by what was recorded, and ended."""
 
+import asyncio
+import time
 from datetime import timedelta
 from pathlib import Path
 
 from engine.keeper.client import is_running
 from engine.keeper.hold import only_keeper
 from engine.keeper.journal import Journal
-from engine.keeper.places import KeeperKind
+from engine.keeper.places import KeeperKind, keeper_places
 from engine.process import boot_id, is_alive
 from engine.records import EngineError, ProcessIdentity
 from engine.stop import ReadGpuUsed, end_leftovers, find_ours, wait_released
@@ -16,8 +18,9 @@ from store.records import ServerRecord
 
 GRACE_S = 20.0
 # Two containers may share a data directory; each sees only its own processes and locks. Whoever keeps a server samples
-# it once a second, so a row with a younger sample than this, of which nothing lives here, is kept elsewhere.
+# it once a second, so a row with a younger sample than this, whose keeper left no lock here, is kept elsewhere.
 KEPT_ELSEWHERE_S = 30.0
+DYING_WITHIN_S = 90.0  # a grace of 30 s, SIGKILL, the wait for port and GPU memory, and some
 
 
 async def end_abandoned(
@@ -33,22 +36,42 @@ async def end_abandoned(
         kind: KeeperKind = "server" if server.session_id is None else "session"
         number = server.id if server.session_id is None else server.session_id
         if is_running(data_dir, kind, number):
+            done = await _wait_for_the_dying(reader, server)
+            if done is not None:
+                await journal.event(done)
             continue
+        ran_here = keeper_places(data_dir, kind, number).lock.exists()
         try:
             with only_keeper(data_dir, kind, number):
-                done = await _end_abandoned(journal, reader.server(server.id), reader, read_gpu_used)
+                done = await _end_abandoned(
+                    journal, reader.server(server.id), ran_here or not _sampled_lately(reader, server), read_gpu_used
+                )
         except EngineError as error:  # its keeper was started anew meanwhile, or a process is another user's
             done = f"server {server.id} ({server.name}) is left alone: {error}"
         if done is not None:
             await journal.event(done, "warning")
 
 
+async def _wait_for_the_dying(reader: Reader, server: ServerRecord) -> str | None:
+    """Where a living keeper is about to end its server, or to find it dead: wait until it has, since what is left of it
+    holds memory that the next start needs."""
+    assert server.id is not None
+    identity, _ = _recorded(server)
+    if server.state != "stopping" and (identity is None or is_alive(identity)):
+        return None
+    began = time.monotonic()
+    deadline = began + DYING_WITHIN_S
+    while reader.server(server.id).stopped_at is None and time.monotonic() < deadline:  # noqa: ASYNC110 - a row
+        await asyncio.sleep(0.25)
+    return f"waited {time.monotonic() - began:.1f} s for server {server.id} ({server.name}) to end"
+
+
 async def _end_abandoned(
-    journal: Journal, server: ServerRecord, reader: Reader, read_gpu_used: ReadGpuUsed | None
+    journal: Journal, server: ServerRecord, ran_here: bool, read_gpu_used: ReadGpuUsed | None
 ) -> str | None:
     identity, descendants = _recorded(server)
     here = find_ours(identity, server.pid, server.marker, descendants)
-    if not here and _sampled_lately(reader, server):
+    if not here and not ran_here:
         return f"server {server.id} ({server.name}) is kept by another machine or container: left alone"
     if server.session_id is None and identity is not None and is_alive(identity):
         return (

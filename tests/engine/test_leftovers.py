@@ -1,5 +1,7 @@
 """What dead keepers left is ended before the next start, whoever starts; what lives or is kept elsewhere is not."""
 
+import asyncio
+import os
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
@@ -9,6 +11,7 @@ import pytest
 
 from engine.keeper.hold import only_keeper
 from engine.keeper.journal import Journal
+from engine.keeper.places import keeper_places
 from engine.leftovers import end_abandoned
 from engine.process import marked
 from engine.server import Server
@@ -34,7 +37,7 @@ class Place:
     async def leave(self, session_id: int | None = None, *, alive: bool = True) -> None:
         """A server whose keeper is dead; with `alive` False only its child is left of it."""
         marker = uuid.uuid4().hex
-        spec = stand_in_spec(self.folder, "stray")
+        spec = stand_in_spec(self.folder, "gentle")
         self.left = await Server.start(stand_in(self.folder), spec, log_path=self.folder / "s.log", marker=marker)
         await self.left.wait_ready(20)
         children = self.left.descendants()
@@ -100,20 +103,37 @@ async def test_a_server_of_a_dead_sweep_is_ended_by_whoever_starts_next(place: P
 
 
 async def test_a_server_with_a_living_keeper_is_not_touched(place: Place) -> None:
-    await place.leave(alive=False)
+    await place.leave()
     with only_keeper(place.folder, "server", place.number):
         said = await place.clear_up()
     assert marked(place.row().marker)
     assert (place.row().state, said) == ("ready", "")
 
 
-@pytest.mark.parametrize(("age", "state"), [(0, "ready"), (3600, "stopped")])
-async def test_a_row_of_which_nothing_lives_here_is_closed_unless_somebody_samples_it(
-    place: Place, age: int, state: str
+async def test_a_living_keeper_is_waited_for_while_its_server_dies(place: Place) -> None:
+    await place.leave(alive=False)
+    with only_keeper(place.folder, "server", place.number):
+        clearing = asyncio.create_task(place.clear_up())
+        await asyncio.sleep(0.6)
+        assert not clearing.done()
+        assert marked(place.row().marker)
+        place.writer.update(ServerRecord, place.number, state="failed", stopped_at=utc_now())
+        said = await asyncio.wait_for(clearing, 10)
+    assert f"for server {place.number} (left) to end" in said
+
+
+@pytest.mark.parametrize(
+    ("sampled", "ran_here", "state"),
+    [("now", False, "ready"), ("now", True, "stopped"), ("long ago", False, "stopped")],
+)
+async def test_a_row_of_which_nothing_lives_here_is_closed_unless_somebody_elsewhere_samples_it(
+    place: Place, sampled: str, ran_here: bool, state: str
 ) -> None:
     record = ServerRecord("far", "ready", "m", "127.0.0.1", 8600, [], {}, "", "far", pid=1, boot_id="another boot")
     place.number = place.writer.insert(record)
-    at = utc_now() if not age else "2026-01-01T00:00:00.000Z"
+    at = utc_now() if sampled == "now" else "2026-01-01T00:00:00.000Z"
+    if ran_here:
+        keeper_places(place.folder, "server", place.number, os.environ).lock.touch(mode=0o600)
     place.writer.insert_samples([replace(SampleRecord(at), server_id=place.number)])
     said = await place.clear_up()
     assert place.row().state == state

@@ -47,15 +47,27 @@ class Place:
         self._flags = flags
 
     def llmtune(self, *words: str, serve: tuple[str, ...] = ()) -> None:
-        command = [sys.executable, "-m", "tui.cli", *words, "--data-dir", str(self.data_dir), *self._vllm]
-        subprocess.run([*command, *(["--", *serve] if serve else [])], check=True, stdin=subprocess.DEVNULL)
+        command = [sys.executable, "-m", "tui.cli", *words, "--data-dir", str(self.data_dir)]
+        if serve:
+            command += [*self._vllm, "--", *serve]
+        subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=sys.stderr)
 
     def start(self, name: str) -> int:
         """Start a server and return its id; it then loads."""
         port = free_port("127.0.0.1", 8200)
-        self.llmtune("server", "start", name, serve=(self._model, "--port", str(port), *self._flags))
+        self.llmtune("server", "start", name, "--no-wait", serve=(self._model, "--port", str(port), *self._flags))
         with open_reader(database_file(self.data_dir)) as reader:
             return max(server.id or 0 for server in reader.servers())
+
+    def stop(self, number: int) -> None:
+        self.llmtune("server", "stop", str(number))
+        until(lambda: self.row(number).state in ("stopped", "failed"), 120, f"server {number} has stopped")
+
+    def stop_all(self) -> None:
+        with open_reader(database_file(self.data_dir)) as reader:
+            active = reader.servers(active=True)
+        for server in active:
+            self.stop(server.id or 0)
 
     def row(self, number: int) -> ServerRecord:
         with open_reader(database_file(self.data_dir)) as reader:
@@ -145,8 +157,7 @@ def case(place: Place, gpu: GpuReader, moment: str, keeper: str) -> dict[str, An
             until(lambda: place.row(second).state != "starting", READY_WITHIN_S, "the next server is ready")
             ready_after_s = time.monotonic() - began
     state = place.row(second).state
-    place.llmtune("server", "stop", str(second))
-    until(lambda: place.row(second).state == "stopped", 120, "the next server has stopped")
+    place.stop(second)
     return {
         "moment": moment, "keeper": keeper, "processes": family, "left_after_the_kill": left,
         "next_process_after_s": round(process_after_s, 2), "left_when_it_began": still_there,
@@ -165,12 +176,15 @@ def main() -> int:
     gpu = GpuReader()
     with tempfile.TemporaryDirectory(prefix="orphans-") as folder:
         place = Place(Path(folder) / "data", args.model, args.vllm, args.flags)
-        for moment, keeper in CASES:
-            line = json.dumps(case(place, gpu, moment, keeper))
-            print(line, flush=True)
-            if args.out:
-                with args.out.open("a", encoding="utf-8") as file:
-                    file.write(line + "\n")
+        try:
+            for moment, keeper in CASES:
+                line = json.dumps(case(place, gpu, moment, keeper))
+                print(line, flush=True)
+                if args.out:
+                    with args.out.open("a", encoding="utf-8") as file:
+                        file.write(line + "\n")
+        finally:
+            place.stop_all()
     gpu.close()
     return 0
 
