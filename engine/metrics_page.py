@@ -1,26 +1,31 @@
-"""A page of /metrics as series by exact name: prometheus_client parses, and what it parsed is not parsed again.
+"""A page of /metrics as series by exact name.
 
 A server writes the same series under the same labels look after look; only the numbers change. The part of a line
-before its number is therefore kept with what the parser made of it, and of the next page only the numbers are read.
-Formats: https://prometheus.io/docs/instrumenting/exposition_formats and OpenMetrics 1.0.
+before its number is therefore kept with what it means, and of the next page only the numbers are read. Plain lines,
+which are all that vLLM writes, are read by one expression; any other is left to prometheus_client, whose 3 MiB are
+loaded for that alone. Formats: https://prometheus.io/docs/instrumenting/exposition_formats and OpenMetrics 1.0.
 """
 
 import math
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
-
-from prometheus_client.openmetrics import parser as openmetrics
-from prometheus_client.parser import text_string_to_metric_families
-from prometheus_client.samples import Sample
+from typing import TYPE_CHECKING, NamedTuple
 
 from engine import metric_names as names
 from engine.records import EngineError
 from engine.text import clean
 
+if TYPE_CHECKING:
+    from prometheus_client.samples import Sample
+
 _OURS = ("vllm:", names.PROCESS_START)
 _NAME = re.compile(r"[A-Za-z_:][\w:]*")
 _SERIES_LINE = re.compile(r"^[A-Za-z_:][\w:]*(?:\{.*\})? +[-+0-9NI]", re.MULTILINE)
+_LABEL = re.compile(r'((?!__)[A-Za-z_][A-Za-z0-9_]*)="((?:[^"\\\n]|\\[\\n"])*)"')
+_PLAIN_HEAD = re.compile(
+    rf"[A-Za-z_:][A-Za-z0-9_:]*(?:\{{(?P<labels>(?:{_LABEL.pattern}(?:,{_LABEL.pattern})*,?)?)\}})?"
+)
+_ESCAPED = re.compile(r'\\([\\n"])')
 _NO_METRICS = "The answer of /metrics holds no metrics; is this the address of a vLLM server?"
 _BROKEN_OFF = "The answer of /metrics breaks off before its end."
 
@@ -87,21 +92,38 @@ class PageReader:
         found: dict[str, dict[str, Reading]],
     ) -> None:
         """What was not in the page before. A name that we do not read is noted, without a look at its labels."""
-        read: list[str] = []
+        odd: list[str] = []
         for line in lines:
             name = _NAME.match(line)
-            if name is None or " " not in line or name[0] in names.READ_SERIES:
-                read.append(line)
-            else:
-                heads[line.rpartition(" ")[0]] = (name[0], None)
-        for line, sample in zip(read, _samples(read), strict=True):
             head, _, value = line.rpartition(" ")
+            if name is not None and head and name[0] not in names.READ_SERIES:
+                heads[head] = (name[0], None)
+                continue
+            number, labels = _number(value), _plain_labels(head)
+            if name is None or number is None or labels is None:
+                odd.append(line)
+                continue
+            heads[head] = (name[0], labels)
+            if math.isfinite(number):
+                found.setdefault(name[0], {})[head] = Reading(labels, number)
+        for line, sample in zip(odd, _samples(odd) if odd else (), strict=True):
             number = _as_float(sample.value)
             if math.isfinite(number):
-                found.setdefault(sample.name, {})[head] = Reading(sample.labels, number)
-            # Not where a time or an exemplar stands at the end: what is before that is another text the next time.
-            if sample.timestamp is None and sample.exemplar is None and _number(value) == number:
-                heads[head] = (sample.name, sample.labels)
+                found.setdefault(sample.name, {})[line.rpartition(" ")[0]] = Reading(sample.labels, number)
+
+
+def _plain_labels(head: str) -> dict[str, str] | None:
+    """The labels of what stands before a number; None where that is not the plain form, a name and labels in braces."""
+    plain = _PLAIN_HEAD.fullmatch(head)
+    if plain is None:
+        return None
+    pairs = _LABEL.findall(plain["labels"] or "")
+    labels = {name: _ESCAPED.sub(_unescaped, value) if "\\" in value else value for name, value in pairs}
+    return labels if len(labels) == len(pairs) else None
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    return "\n" if found[1] == "n" else found[1]
 
 
 def _number(text: str) -> float | None:
@@ -119,9 +141,12 @@ def _as_float(value: float) -> float:
         return math.inf
 
 
-def _samples(lines: list[str]) -> list[Sample]:
+def _samples(lines: list[str]) -> "list[Sample]":
     """One for each line. Without the comments of the page each series stands under its own name, and no type changes
     how it is read."""
+    from prometheus_client.openmetrics import parser as openmetrics
+    from prometheus_client.parser import text_string_to_metric_families
+
     text = "\n".join([*lines, ""])
     try:
         return [sample for family in text_string_to_metric_families(text) for sample in family.samples]

@@ -1,9 +1,13 @@
 import contextlib
 import math
+import random
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from engine.metric_names import KNOWN_SERIES
 from engine.metrics import parse_metrics
@@ -414,3 +418,74 @@ def test_absurd_numbers_neither_break_nor_become_infinite() -> None:
 def test_a_share_that_is_none_is_left_out(share: str, perc: float | None) -> None:
     found = sample(f'vllm:num_requests_running{{engine="0"}} 1\nvllm:kv_cache_usage_perc{{engine="0"}} {share}\n')
     assert (found.kv_perc, found.engines[0].kv_perc) == (perc, perc)
+
+
+def by_the_library(page: str) -> dict[str, list[tuple[dict[str, str], float]]]:
+    found: dict[str, list[tuple[dict[str, str], float]]] = {}
+    for family in text_string_to_metric_families(page):
+        for one in family.samples:
+            found.setdefault(one.name, []).append((one.labels, one.value))
+    return found
+
+
+@pytest.mark.parametrize("path", METRICS, ids=file_id)
+def test_a_page_reads_as_prometheus_s_own_parser_reads_it(path: Path) -> None:
+    text = path.read_text()
+    page = PageReader().read(text)
+    theirs = by_the_library("".join(line + "\n" for line in text.splitlines() if not line.startswith("#")))
+    assert len(page.series) > 40
+    for name, readings in page.series.items():
+        assert [(dict(one.labels), one.value) for one in readings] == theirs[name]
+
+
+@pytest.mark.parametrize("seed", range(500))
+def test_any_line_reads_as_prometheus_s_own_parser_reads_it_or_is_refused_by_both(seed: int) -> None:
+    dice = random.Random(seed)
+    pieces = [
+        '"',
+        "\\",
+        "n",
+        "{",
+        "}",
+        ",",
+        "=",
+        " ",
+        "#",
+        "a",
+        "é",
+        "模",
+        "\x1b[31m",
+        "[/x]",
+        "\t",
+        "1",
+        "_",
+        "le",
+        '="',
+    ]
+    value = "".join(dice.choice(pieces) for _ in range(dice.randrange(12)))
+    if dice.random() < 0.6:
+        value = value.replace("\\", "\\\\").replace('"', '\\"')
+    label = dice.choice(["a", "model_name", "le", "_x", "__x", "__name__", "1a", "a b", ""])
+    more = dice.choice(["", ",", ',b="c"', ' , b="c"', 'b="c"', f',{label}="d"'])
+    number = dice.choice(["1", "1.5e3", "-2", "+3", "0x1", "1_0", "NaN", "one", "", "1 2", '1 # {x="y"} 2'])
+    line = f'vllm:num_requests_running{{{label}="{value}"{more}}} {number}\n'
+    try:
+        theirs = by_the_library(line)
+    except (ValueError, IndexError, KeyError):
+        theirs = {}
+    try:
+        ours = PageReader().read("vllm:num_requests_waiting 1\n" + line).series.get("vllm:num_requests_running", ())
+    except EngineError:
+        ours = ()
+    assert [(dict(one.labels), one.value) for one in ours] == [
+        (labels, read) for labels, read in theirs.get("vllm:num_requests_running", []) if math.isfinite(read)
+    ]
+
+
+def test_the_pages_of_real_servers_need_no_library() -> None:
+    program = (
+        "import sys\nfrom engine.metrics import parse_metrics\n"
+        "for path in sys.argv[1:]: assert parse_metrics(open(path).read(), '', 0.0).model_name\n"
+        "assert not any(name.startswith('prometheus_client') for name in sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", program, *map(str, METRICS)], check=True)
