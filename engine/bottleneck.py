@@ -20,6 +20,7 @@ from engine.limit_bars import (
     FULL_STEPS,
     GPU_BUSY,
     IDLE,
+    KV_CLAIMS,
     LEADS,
     LEAST_PAUSES,
     LEAST_READINGS,
@@ -100,6 +101,7 @@ class _Judge:
         self._said = said
         self._newest = timed[-1][1]
         self._steps = came_in(timed, "step_tokens")
+        self._full = full_share(self._steps, knobs.max_num_batched_tokens.value)
         self._seqs = knobs.max_num_seqs.value
         self._states = states_of(readings, timed, self._seqs)
         self._spent: dict[State, float] = {}
@@ -144,22 +146,24 @@ class _Judge:
 
     def _queue(self) -> words.Said:
         spent = {state: self._spent.get(state, 0.0) for state in QUEUED}
-        spent["budget"] += spent.pop("unclear")
+        unclear = spent.pop("unclear")
+        claims = spent["kv"] >= KV_CLAIMS * (sum(spent.values()) + unclear)
+        of_kv = claims and self._full is not None and self._full < FULL_STEPS
+        spent["kv" if of_kv else "budget"] += unclear
         state = max(spent, key=lambda each: spent[each])
         said: dict[Kind | None, State] = {"kv": "kv", "sequences": "sequences", "token_budget": "budget"}
         held = said.get(self._said)
         if held is not None and spent[held] >= LEADS * spent[state]:
             state = held
         if state == "kv":
-            return self._kv(spent["kv"])
+            return self._kv(spent["kv"], self._of("kv", *(("unclear",) if of_kv else ())))
         if state == "sequences":
             return self._sequences(spent["sequences"], None)
         if self._seqs is None and (most := self._plateau()) is not None:
             return self._sequences(spent["budget"], most)
         return self._budget(spent["budget"])
 
-    def _kv(self, seconds: float) -> words.Said:
-        readings = self._of("kv")
+    def _kv(self, seconds: float, readings: Sequence[Reading]) -> words.Said:
         preempted = sum(reading.preempted for reading in self._readings)
         waiting = _mean((reading.waiting, reading.seconds) for reading in readings)
         kv = _mean((reading.kv_perc, reading.seconds) for reading in readings)
@@ -180,7 +184,7 @@ class _Judge:
         waiting = _mean((reading.waiting, reading.seconds) for reading in readings)
         kv = _mean((reading.kv_perc, reading.seconds) for reading in readings)
         running = _mean((reading.running, reading.seconds) for reading in readings)
-        full = full_share(self._steps, self._knobs.max_num_batched_tokens.value)
+        full = self._full
         gpu = self._gpu("budget", "unclear")
         self._note(queued_s=seconds, waiting=waiting, kv_perc=kv, running=running, full_step_share=full)
         if full is None and self._seqs is None:
@@ -214,7 +218,7 @@ class _Judge:
 
     def _no_queue(self) -> words.Said:
         deferred = self._spent.get("deferred", 0.0)
-        if QUEUE_LASTS.holds(self._share("deferred"), False):
+        if QUEUE_LASTS.holds(self._share("deferred"), self._said == "unknown"):
             count = _mean((reading.deferred, reading.seconds) for reading in self._of("deferred"))
             self._note(deferred_s=deferred, deferred=count)
             return words.deferred(self._time, deferred, count)

@@ -23,6 +23,9 @@ class Bar:
 
 QUEUE_LASTS = Bar(0.5, 0.35)
 """Share of the time with a queue from which the queue is the limit: a burst is none."""
+KV_CLAIMS = 0.25
+"""Share of the queue's time with a full KV cache from which a queue at 80 to 95 % is put down to KV too, where steps
+are not full: the cache then swings between prompts that fit and prompts that do not."""
 LEADS = 0.7
 """What was said stays while its share is that of the largest: two limits that take turns are not told in turn."""
 IDLE = Bar(0.95, 0.9)

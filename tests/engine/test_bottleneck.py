@@ -97,6 +97,15 @@ def test_kv_bound_where_no_prompt_fits_although_a_share_of_the_cache_is_free() -
     assert said(live(series(60, shown))).kind == "kv"  # 6,000 tokens are free, a prompt has 8,000
 
 
+def test_kv_bound_where_use_swings_between_prompts_that_fit_and_that_do_not() -> None:
+    small = growing_steps((40.0, 60.0))
+    swings = series(60, lambda at: {"running": 9, "waiting": 9, "kv": (97, 86, 84)[at % 3], "histograms": small(at)})
+    assert said(live(swings)).sentence.startswith("KV-bound: no room in KV (89 %) for the last 60 s")
+    full = growing_steps((5.0, 2048.0))
+    budget = series(60, lambda at: {"running": 9, "waiting": 9, "kv": (97, 86, 84)[at % 3], "histograms": full(at)})
+    assert said(live(budget)).kind == "token_budget"
+
+
 def test_kv_bound_is_told_for_a_part_of_the_minute_and_as_the_knobs_stand() -> None:
     samples = joined(steady(20, running=9), steady(39, running=184, waiting=16, kv=97))
     assert "for 40 s of the last 60" in said(live(samples)).sentence
