@@ -102,10 +102,12 @@ def _places(panel: Panel, at: int, frame: Frame) -> list[tuple[float, float]]:
     several = len(panel.lines) > 1
     shift = at * APART // max(1, len(panel.lines))
     for number_, (x, y) in enumerate(points):
-        column = frame.column(x) if x is not None and y is not None else None
-        if x is None or y is None or column is None:
+        if x is None or y is None:
             continue
         alone = all(points[beside][1] is None for beside in (number_ - 1, number_ + 1) if 0 <= beside < len(points))
+        column = frame.column(x) if several or alone else None
+        if column is None:
+            continue
         slot = (column - shift) // APART
         if (alone and (last is None or column > last[1])) or (several and (last is None or slot != last[0])):
             places.append((x, y))

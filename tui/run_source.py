@@ -4,6 +4,7 @@ changed: a run that is over is read once."""
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
 from engine.command import copyable
@@ -21,7 +22,8 @@ from tuning.workload_args import bench_argv
 if TYPE_CHECKING:
     from store.reader import Reader
 
-AT_MOST = 1200  # samples that are read: some for each column of the widest terminal
+AT_MOST = 500  # samples that are read: two for each column of cells of a wide terminal
+FOLLOW_S, SLOWEST_S = 2.0, 10.0  # how often what still runs is read; a long history, which a sample hardly changes
 MARGIN_S, MARGIN_SHARE = 3.0, 0.04  # what is shown before and after a run
 RUN_GLYPHS = {"running": "▶", "done": "✓", "rejected": "✗", "failed": "!", "abandoned": "–"}
 
@@ -73,11 +75,13 @@ class RunSource:
         self.run_id = run_id
         self._samples = _Samples()
         self._view: ChartsView | None = None
+        self._read_at = 0.0
         self._around: tuple[SessionRecord, LaunchRecord, ServerRecord | None] | None = None
 
     def read(self, reader: "Reader") -> ChartsView:
-        if self._view is not None and not self._view.live:
+        if self._view is not None and not _due(self._view, self._read_at):
             return self._view
+        self._read_at = monotonic()
         run = reader.run(self.run_id)
         if self._around is None:
             launch = reader.launch(run.launch_id)
@@ -140,10 +144,12 @@ class ServerSource:
         self._server_id = server_id
         self._samples = _Samples()
         self._view: ChartsView | None = None
+        self._read_at = 0.0
 
     def read(self, reader: "Reader") -> ChartsView:
-        if self._view is not None and not self._view.live:
+        if self._view is not None and not _due(self._view, self._read_at):
             return self._view
+        self._read_at = monotonic()
         server = reader.server(self._server_id)
         samples = self._samples.read(reader, self._server_id, None, None)
         live = server.state in ("starting", "ready", "stopping")
@@ -248,6 +254,13 @@ def event_marks(events: list[EventRecord], zero: float) -> list[Mark]:
     """What was written down of a server while it ran."""
     glyphs = {"info": "i", "warning": "!", "error": "!"}
     return [Mark(_seconds(one.at) - zero, glyphs.get(one.level, "i"), clean(one.text, 200)) for one in events]
+
+
+def _due(view: ChartsView, read_at: float) -> bool:
+    """Whether to read again: never what is over, seldom what a new sample hardly changes."""
+    begin, end = view.charts.span
+    every = max(FOLLOW_S, min((end - begin) / AT_MOST, SLOWEST_S))
+    return view.live and monotonic() - read_at >= every
 
 
 def _server(reader: "Reader", server_id: int | None) -> ServerRecord | None:

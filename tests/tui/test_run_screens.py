@@ -165,7 +165,7 @@ async def test_the_history_of_a_server_opens_from_the_servers(data_dir: Path) ->
 
 
 async def test_what_runs_is_followed(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui.screens.run_charts.REDRAW_S", 0.0)
+    monkeypatch.setattr("tui.run_source.FOLLOW_S", 0.0)
     _, server_id, run_id = record_run(
         data_dir, samples(-10, 20), state="running", finished_at=None, metrics={}, raw={}, limited_by=None
     )

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from textual import work
@@ -92,7 +91,6 @@ class RunChartsScreen(LlmtuneScreen):
         self._source = source
         self._runs = tuple(runs)
         self._view: ChartsView | None = None
-        self._drawn_at = 0.0
 
     @classmethod
     def of_run(cls, run_id: int, runs: Sequence[int] = ()) -> Self:
@@ -117,13 +115,11 @@ class RunChartsScreen(LlmtuneScreen):
         return self._source.read(reader)
 
     def show(self, snapshot: ChartsView) -> None:
-        """Draw what is new, what still runs every other second."""
-        before, now = self._view, monotonic()
+        """Draw what is new."""
+        before = self._view
         if snapshot is before:
             return
-        if before is not None and snapshot.live and before.title == snapshot.title and now - self._drawn_at < REDRAW_S:
-            return
-        self._view, self._drawn_at = snapshot, now
+        self._view = snapshot
         self.query_one("#title", Static).update(Content(snapshot.title).truncate(self.size.width - 2, ellipsis=True))
         said = self.query_one("#said", Static)
         said.update(Content("\n".join(snapshot.said)))
