@@ -7,7 +7,8 @@ async with LyingExporter() as exporter:         # exporter.url; in the test's ow
     exporter.page = "vllm:num_requests_running 1\\n"   # this text, whatever is served (None: an honest page again)
 
 with exporter_thread() as exporter: ...         # the same in a thread, for tests that are not asynchronous
-python -m tests.lying_exporter [PORT]           # a process of its own; GET /-/behave/hang and /-/restart steer it
+python -m tests.lying_exporter [PORT [FILE]]    # a process of its own, with that page; steered by GET /-/behave/hang
+                                                # and /-/restart
 """
 
 import asyncio
@@ -18,6 +19,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Self
 
 from tests.served_pages import Served
@@ -262,12 +264,14 @@ def exporter_thread(served: Served | None = None, behaviour: str = "answer") -> 
         loop.close()
 
 
-async def _main(port: int) -> None:
+async def _main(port: int, page: str | None) -> None:
     async with LyingExporter(port=port) as exporter:
+        exporter.page = page
         print(exporter.url, flush=True)
         await asyncio.Event().wait()
 
 
 if __name__ == "__main__":
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_main(int(sys.argv[1]) if len(sys.argv) > 1 else 0))
+        _, port, page, *_ = [*sys.argv, "", ""]
+        asyncio.run(_main(int(port or 0), Path(page).read_text() if page else None))

@@ -70,11 +70,13 @@ class Served:
 
     def __post_init__(self) -> None:
         self._began = self.clock()
+        self._started = time.time()
 
     def restart(self) -> None:
         """Another process: its counters begin at 0."""
         self.life += 1
         self._began = self.clock()
+        self._started = max(time.time(), self._started + 0.01)
 
     def page(self) -> str:
         age = self.clock() - self._began
@@ -82,7 +84,7 @@ class Served:
         if self.names == "rust":
             lines = [line.removesuffix(".0") for line in lines]
         else:
-            lines.append(f"process_start_time_seconds {1.79e9 + 1000 * self.life}")
+            lines.append(f"process_start_time_seconds {self._started}")
             lines.append('http_requests_total{handler="/v1/completions",method="POST",status="2xx"} 40.0')
         if self.rejected_per_s:
             reason = f'model_name="{_escaped(self.model)}",reason="max_num_queued_reqs"'
