@@ -342,6 +342,30 @@ async def test_what_did_not_change_is_not_drawn_again() -> None:
         assert len(drawn) == 4
 
 
+async def test_another_size_shows_more_or_less_at_once() -> None:
+    app = PanelApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        panel = app.query_one(GpuPanel)
+
+        async def until(width: int, height: int) -> None:
+            for _ in range(500):
+                await pilot.pause()
+                if panel.content_size == (width, height) and len(panel.rows) == height:
+                    return
+                await asyncio.sleep(0.01)
+            raise AssertionError(f"{panel.content_size} {panel.text}")
+
+        panel.draw(window(h200s()), True, 0.0, utilization=0.92)
+        panel.styles.height = 1
+        await until(78, 1)
+        panel.styles.height = 3
+        await until(78, 3)
+        assert panel.text.splitlines()[0].startswith("GPU 0       130.7 GiB")
+        await pilot.resize_terminal(140, 24)
+        await until(138, 3)
+        assert all(width_of(row) == 138 for row in panel.rows)
+
+
 @pytest.fixture
 def started() -> Iterator[int]:
     """The pid of a process with CUDA_VISIBLE_DEVICES=2,0 in its environment."""

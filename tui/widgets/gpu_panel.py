@@ -1,5 +1,7 @@
 """The GPUs of the server that is watched."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import ClassVar
 
 from engine.gpu_owners import NOBODY, Owners
@@ -34,6 +36,12 @@ class GpuPanel(Lines):
         super().__init__(id=id, classes=classes)
         self._slots = Slots()
         self._drawn: tuple[object, ...] = ()
+        self._again: Callable[[], None] | None = None
+
+    def on_resize(self) -> None:
+        """What it shows depends on its size, which it may be given after it was drawn."""
+        if self._again is not None:
+            self._again()
 
     def draw(
         self,
@@ -49,6 +57,9 @@ class GpuPanel(Lines):
         """Show the newest sample's GPUs, or `note` in their place. `utilization` is the server's
         gpu-memory-utilization, `chosen` counts the presses of `g`; histories end at the newest sample, at or before
         `end` (unix seconds). Without `answers` the server says nothing now, and no energy is shared out to tokens."""
+        self._again = partial(
+            self.draw, window, answers, end, utilization=utilization, note=note, chosen=chosen, owners=owners
+        )
         width, height = self.content_size
         asked = (window, window.newest, answers, utilization, note, chosen, owners, width, height)
         if asked == self._drawn or not self.display or not width:
