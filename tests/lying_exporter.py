@@ -273,5 +273,5 @@ async def _main(port: int, page: str | None) -> None:
 
 if __name__ == "__main__":
     with contextlib.suppress(KeyboardInterrupt):
-        _, port, page, *_ = [*sys.argv, "", ""]
+        port, page = [*sys.argv[1:], "", ""][:2]
         asyncio.run(_main(int(port or 0), Path(page).read_text() if page else None))

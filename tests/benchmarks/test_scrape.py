@@ -1,4 +1,4 @@
-"""What one look costs: the page, the whole of it over HTTP to a row, and the search for servers. Printed, hardly judged;
+"""What one look costs: the page, the whole of it over HTTP to a row, and the search for servers. Printed, not judged;
 the goal is that a look takes a small part of what the whole screen may cost a second (about 22 ms of CPU)."""
 
 import asyncio
@@ -49,7 +49,7 @@ def test_pages(capsys: pytest.CaptureFixture[str]) -> None:
             first = cpu_ms(lambda text=text: parse_metrics(text, "", 0.0))  # type: ignore[misc]
             later = cpu_ms(lambda text=text, kept=kept: parse_metrics(text, "", 0.0, kept))  # type: ignore[misc]
             print(
-                f"{file_id(path)}: {later:.2f} ms a look, {later / library:.2f} of prometheus_client on the whole page; "
+                f"{file_id(path)}: {later:.2f} ms a look, {later / library:.2f} of prometheus_client on all of it; "
                 f"{first:.2f} ms the first, {first / library:.2f}"
             )
             assert later < library  # whatever else runs here
