@@ -61,6 +61,12 @@ class LlmtuneScreen(Screen[None], Late):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "back", "back", show=False)]
 
+    def __init__(self) -> None:
+        super().__init__()
+        # Textual takes a new screen for one that missed a change of theme, and reads all CSS anew and applies it to all
+        # that stands, which doubles the time to open it. Its own rules are added as it is mounted.
+        self._css_update_count = self.app._css_update_count
+
     def compose(self) -> ComposeResult:
         yield Header()
         with Vertical(id="body"):
