@@ -105,7 +105,7 @@ class GpuReader:
             return None
         nvml = Nvml(self._module)
         try:
-            count = nvml.start()
+            count = nvml.start(again=bool(self._known))
         except NvmlGone as gone:
             self._note, self._start_at = str(gone), self._clock() + START_AGAIN_S
             return None

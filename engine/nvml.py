@@ -41,13 +41,13 @@ class Nvml:
             getattr(module, "NVMLLibraryMismatchError", module.NVMLError),
         )
 
-    def start(self) -> int:
-        """Start NVML; how many GPUs it knows. Raises NvmlGone."""
+    def start(self, again: bool = False) -> int:
+        """Start NVML; how many GPUs it knows. `again`: it did answer before. Raises NvmlGone."""
         try:
             self.module.nvmlInit()
             return int(self.module.nvmlDeviceGetCount())
         except self._refusals as error:
-            raise NvmlGone(why_not(error)) from error
+            raise NvmlGone(_went(error) if again else why_not(error)) from error
 
     def stop(self) -> None:
         """Let NVML go, whatever state it is in."""

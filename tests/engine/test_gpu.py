@@ -318,10 +318,13 @@ def test_a_driver_that_goes_under_us_is_one_line_until_it_is_back(error: NVMLErr
         reading = gpus.read()
         assert reading.gpus == ()
         assert said in str(reading.note)
-    nvml.gone = None
+    nvml.init_error = error
+    clock.seconds += START_AGAIN_S
+    assert said in str(gpus.read().note)  # still: it is not a machine that never had a driver
+    nvml.gone = nvml.init_error = None
     assert gpus.read().gpus == ()  # not asked at each reading
     clock.seconds += START_AGAIN_S
-    assert (gpus.read().gpus, gpus.read().note, nvml.calls["nvmlInit"]) == (whole.gpus, None, 2)
+    assert (gpus.read().gpus, gpus.read().note, nvml.calls["nvmlInit"]) == (whole.gpus, None, 3)
 
 
 def test_a_driver_that_is_loaded_later_is_found() -> None:

@@ -103,12 +103,7 @@ def energy_j(window: Window, key: Hashable = None) -> float | None:
             return finite(sample.gpu_energy_j)
         return next((finite(one.get("energy_j")) for one in _listed(sample) if _key(one) == key), None)
 
-    samples = window.samples
-    last = next((found for sample in reversed(samples) if (found := read(sample)) is not None), None)
-    first = next((found for sample in samples if (found := read(sample)) is not None), None)
-    if first is None or last is None or last < first or len(samples) < 2:
-        return None
-    return last - first
+    return window.difference(read)
 
 
 def energy_per_token(window: Window) -> float | None:
