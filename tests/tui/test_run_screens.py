@@ -17,7 +17,7 @@ from tests.tui.run_recording import BEGIN, record_run, sample, samples
 from tests.tui.tune_session import stamp
 from tui.app import LlmtuneApp
 from tui.run_source import RunSource, load_began
-from tui.screens.run_charts import RunChartsScreen, open_history
+from tui.screens.run_charts import RunChartsScreen, fitted, open_history
 from tui.screens.run_list import RunListScreen
 from tui.screens.servers import ServersScreen
 from tui.screens.session_report import SessionReportScreen
@@ -124,7 +124,7 @@ async def test_the_next_run_and_the_one_before_are_a_key_away(data_dir: Path) ->
         await pilot.press("left_square_bracket")
         await fed(pilot, lambda: "warm-up 1" in shown(pilot))
         await pilot.press("p")
-        assert "that is the first run of the list" in shown(pilot)
+        await fed(pilot, lambda: "that is the first run of the list" in shown(pilot))
         await pilot.press("n")
         await fed(pilot, lambda: "chat run 2 " in shown(pilot))
         assert screen.is_current
@@ -190,6 +190,15 @@ async def test_a_run_without_samples_says_so(data_dir: Path) -> None:
             assert "No sample of this time is in the store" in shown(pilot)
             await pilot.press("left", "m", "tab", "c", "y", "escape", "e")
             await fed(pilot)
+
+
+def test_sentences_share_the_lines_there_are() -> None:
+    long = "KV-bound: " + "KV above 95 % for 30 s, " * 20
+    assert fitted([], 78, 3) == ""
+    assert fitted(["rejected", "KV-bound"], 78, 3).splitlines() == ["rejected", "KV-bound"]
+    first, second, third = fitted([long, "KV-bound"], 78, 3).splitlines()
+    assert (len(first) <= 78, second.endswith("…"), third) == (True, True, "KV-bound")
+    assert len(fitted([long, long], 78, 3).splitlines()) == 3
 
 
 def test_where_the_load_began() -> None:

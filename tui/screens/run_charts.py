@@ -1,5 +1,6 @@
 """Any run, or the whole life of a server, as charts: GPU, scheduler and load on one time axis."""
 
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from store.reader import Reader
     from tui.app import LlmtuneApp
 
+SAID, SAID_TALL = 3, 5  # lines for why a run does not count and what limited it
 REDRAW_S = (
     2.0  # what still runs is drawn no more often: a picture of all panels costs 20 to 50 ms of the CPU it measures
 )
@@ -31,6 +33,15 @@ REDRAW_S = (
 def open_history(app: "LlmtuneApp", server_id: int) -> None:
     """Show the whole life of one of our servers."""
     app.push_screen(RunChartsScreen.of_server(server_id))
+
+
+def fitted(said: Sequence[str], width: int, lines: int) -> str:
+    """Sentences in no more than so many lines, the last cut with an ellipsis."""
+    wrapped: list[str] = []
+    for at, words in enumerate(said):
+        room = lines - len(wrapped) - (len(said) - at - 1)
+        wrapped += textwrap.wrap(words, max(20, width), max_lines=max(1, room), placeholder=" …")
+    return "\n".join(wrapped[:lines])
 
 
 class RunChartsScreen(LlmtuneScreen):
@@ -70,7 +81,7 @@ class RunChartsScreen(LlmtuneScreen):
         Binding("left_square_bracket,p", "run(-1)", show=False),
         Binding("right_square_bracket,n", "run(1)", "run", key_display="[ ]", tooltip="the run before, the next"),
         Binding("w", "whole", "server", tooltip="the life of the server that the run was made on"),
-        Binding("c", "clock", "clock", tooltip="seconds from zero, or the time of day"),
+        Binding("c", "clock", "clock", show=False, tooltip="seconds from zero, or the time of day"),
         Binding("e", "export", "export", tooltip="write the samples as CSV to the exports folder"),
         Binding("y", "copy", "copy", tooltip="the run's benchmark command; with a cursor the values there"),
         Binding("escape", "back", "back"),
@@ -78,9 +89,9 @@ class RunChartsScreen(LlmtuneScreen):
 
     DEFAULT_CSS = """
     RunChartsScreen #title { height: 1; padding: 0 1; }
-    RunChartsScreen #said { height: auto; max-height: 2; padding: 0 1; color: $text-muted; display: none; }
+    RunChartsScreen #said { height: auto; max-height: 3; padding: 0 1; color: $text-muted; display: none; }
     RunChartsScreen #said.-said { display: block; }
-    RunChartsScreen.-tall #said { max-height: 4; }
+    RunChartsScreen.-tall #said { max-height: 5; }
     RunChartsScreen #said.-bad { color: $error; }
     RunChartsScreen #moment { height: 1; padding: 0 1; }
     """
@@ -122,7 +133,8 @@ class RunChartsScreen(LlmtuneScreen):
         self._view = snapshot
         self.query_one("#title", Static).update(Content(snapshot.title).truncate(self.size.width - 2, ellipsis=True))
         said = self.query_one("#said", Static)
-        said.update(Content("\n".join(snapshot.said)))
+        lines = SAID_TALL if self.has_class("-tall") else SAID
+        said.update(Content(fitted(snapshot.said, self.size.width - 2, lines)))
         said.set_class(bool(snapshot.said), "-said")
         said.set_class(snapshot.bad, "-bad")
         self.query_one(ChartStack).show(snapshot.charts)

@@ -18,7 +18,7 @@ from tui.format import local_minute
 from tui.metric_text import duration
 from tui.run_source import candidate_label
 from tui.screens.base import LlmtuneScreen, Number
-from tui.screens.run_charts import RunChartsScreen
+from tui.screens.run_charts import RunChartsScreen, fitted
 from tui.widgets.run_table import TITLES, RunTable, cells, line
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class RunListScreen(LlmtuneScreen):
     RunListScreen #title { padding: 0 1; }
     RunListScreen #heads { color: $text-muted; }
     RunListScreen #filter { display: none; }
-    RunListScreen #said { height: 2; padding: 0 1; color: $text-muted; border-top: none; }
+    RunListScreen #said { height: 3; padding: 0 1; color: $text-muted; }
     """
 
     def __init__(self, session_id: int) -> None:
@@ -127,7 +127,7 @@ class RunListScreen(LlmtuneScreen):
         if run is not None and snapshot is not None:
             when = f"{local_minute(run.started_at)}, {_duration(run)}"
             words = "  ".join([when, cells(run, snapshot.labels)[-1]])
-        self.query_one("#said", Static).update(Content(words))
+        self.query_one("#said", Static).update(Content(fitted([words], self.size.width - 2, 3)))
 
     # keys
 
