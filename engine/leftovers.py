@@ -13,7 +13,7 @@ from engine.process import boot_id, is_alive
 from engine.records import EngineError, ProcessIdentity
 from engine.stop import ReadGpuUsed, end_leftovers, find_ours, wait_released
 from store.clock import parse_utc, utc_now
-from store.reader import Reader
+from store.reader import ACTIVE_SERVER_STATES, Reader
 from store.records import ServerRecord
 
 GRACE_S = 20.0
@@ -31,14 +31,17 @@ async def end_abandoned(
     A server started by hand that still runs is a person's, keeper or not: it is named and left alone. What is only
     left of one (an engine without its API server, which holds GPU memory and answers nobody) is ended.
     """
-    for server in reader.servers(active=True):
+    for server in reader.servers():
+        if server.state not in ACTIVE_SERVER_STATES and not _stopped_lately(server):
+            continue
         assert server.id is not None
         kind: KeeperKind = "server" if server.session_id is None else "session"
         number = server.id if server.session_id is None else server.session_id
         if is_running(data_dir, kind, number):
-            done = await _wait_for_the_dying(reader, server)
-            if done is not None:
+            if (done := await _wait_for_the_dying(server, read_gpu_used)) is not None:
                 await journal.event(done)
+            continue
+        if server.state not in ACTIVE_SERVER_STATES:
             continue
         ran_here = keeper_places(data_dir, kind, number).lock.exists()
         try:
@@ -52,25 +55,37 @@ async def end_abandoned(
             await journal.event(done, "warning")
 
 
-async def _wait_for_the_dying(reader: Reader, server: ServerRecord) -> str | None:
-    """Where a living keeper is about to end its server, or to find it dead: wait until it has, since what is left of it
-    holds memory that the next start needs."""
-    assert server.id is not None
+async def _wait_for_the_dying(server: ServerRecord, read_gpu_used: ReadGpuUsed | None) -> str | None:
+    """Where a living keeper ends its server, or is about to find it dead: wait until nothing is left of it, since that
+    holds memory which the next start needs. A row says that a server failed before all its processes have ended."""
     identity, _ = _recorded(server)
-    if server.state != "stopping" and (identity is None or is_alive(identity)):
+    serves = identity is None or is_alive(identity)
+    if (server.state in ("starting", "ready") and serves) or not _left(server):
         return None
     began = time.monotonic()
     deadline = began + DYING_WITHIN_S
-    while reader.server(server.id).stopped_at is None and time.monotonic() < deadline:  # noqa: ASYNC110 - a row
+    while _left(server) and time.monotonic() < deadline:  # noqa: ASYNC110 - a process has no event to wait for
         await asyncio.sleep(0.25)
+    await wait_released(server.host, server.port, read_gpu_used)
     return f"waited {time.monotonic() - began:.1f} s for server {server.id} ({server.name}) to end"
+
+
+def _left(server: ServerRecord) -> bool:
+    identity, descendants = _recorded(server)
+    return bool(find_ours(identity, server.pid, server.marker, descendants))
+
+
+def _stopped_lately(server: ServerRecord) -> bool:
+    if server.stopped_at is None:
+        return False
+    return parse_utc(utc_now()) - parse_utc(server.stopped_at) < timedelta(seconds=DYING_WITHIN_S)
 
 
 async def _end_abandoned(
     journal: Journal, server: ServerRecord, ran_here: bool, read_gpu_used: ReadGpuUsed | None
 ) -> str | None:
-    identity, descendants = _recorded(server)
-    here = find_ours(identity, server.pid, server.marker, descendants)
+    identity, _ = _recorded(server)
+    here = _left(server)
     if not here and not ran_here:
         return f"server {server.id} ({server.name}) is kept by another machine or container: left alone"
     if server.session_id is None and identity is not None and is_alive(identity):

@@ -112,13 +112,14 @@ async def test_a_server_with_a_living_keeper_is_not_touched(place: Place) -> Non
 
 async def test_a_living_keeper_is_waited_for_while_its_server_dies(place: Place) -> None:
     await place.leave(alive=False)
+    place.writer.update(ServerRecord, place.number, state="failed", stopped_at=utc_now())  # and ends the rest now
     with only_keeper(place.folder, "server", place.number):
         clearing = asyncio.create_task(place.clear_up())
         await asyncio.sleep(0.6)
         assert not clearing.done()
         assert marked(place.row().marker)
-        place.writer.update(ServerRecord, place.number, state="failed", stopped_at=utc_now())
-        said = await asyncio.wait_for(clearing, 10)
+        await end_leftovers(None, None, place.row().marker, [], 1.0)
+        said = await asyncio.wait_for(clearing, 20)
     assert f"for server {place.number} (left) to end" in said
 
 
