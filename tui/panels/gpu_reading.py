@@ -81,6 +81,12 @@ def gpus_of(sample: SampleRecord | None) -> tuple[GpuNow, ...]:
     return (GpuNow(used_gib=used, util_perc=util, power_w=power),)
 
 
+def process_counts(sample: SampleRecord | None) -> list[int]:
+    """How many processes are on each GPU; [] where no GPU was kept singly."""
+    listed = _listed(sample) if sample is not None else []
+    return [len(on_it) if isinstance(on_it := gpu.get("processes"), list) else 0 for gpu in listed]
+
+
 def note_of(sample: SampleRecord | None) -> str:
     """Why there is no GPU, or what is wrong with one; "" where nothing is said."""
     said = sample.raw.get("gpu_note") if sample is not None else None

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from engine.gpu_owners import NOBODY, Owners
 from engine.window import Window
 from tui.panels.gpu_details import DETAILS, LABEL_W, PROCESSES, VALUE_W, detail_rows
-from tui.panels.gpu_reading import GpuNow, gpus_of, note_of
+from tui.panels.gpu_reading import GpuNow, gpus_of, note_of, process_counts
 from tui.panels.row import ACCENT, ERROR, MUTED, PLAIN, STRONG, WARNING, Piece, Row, figure, fit, outside
 from tui.widgets.spark import blocks
 
@@ -72,11 +72,11 @@ def gpu_rows(
 
 def lines_wanted(window: Window, chosen: int = 0) -> int:
     """How many rows a tall terminal gives them. It stays while figures come and go: a layout is dear, and jumps."""
-    gpus = gpus_of(window.newest)
-    if not gpus or not gpus[0].index:
-        return 1 if not gpus else 2
-    details = DETAILS + min(PROCESSES, max(1, len(gpus[chosen % len(gpus)].processes)))
-    return (0 if len(gpus) == 1 else len(gpus)) + 2 + details
+    on_each = process_counts(window.newest)
+    if not on_each:
+        return 2 if gpus_of(window.newest) else 1
+    details = DETAILS + min(PROCESSES, max(1, on_each[chosen % len(on_each)]))
+    return (0 if len(on_each) == 1 else len(on_each)) + 2 + details
 
 
 def history_width(width: int) -> int:
