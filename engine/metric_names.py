@@ -56,7 +56,7 @@ LATENCIES = ("ttft", "itl", "tpot", "queue", "prefill", "decode", "e2el")
 _GAUGES = (
     "num_requests_running num_requests_waiting num_requests_waiting_by_reason num_requests_swapped kv_cache_usage_perc "
     "gpu_cache_usage_perc cpu_cache_usage_perc cpu_prefix_cache_hit_rate gpu_prefix_cache_hit_rate engine_sleep_state "
-    "cache_config_info lora_requests_info"
+    "cache_config_info lora_requests_info num_requests_kv_fetch_by_stage"
 )
 _COUNTERS = (
     "num_preemptions prompt_tokens generation_tokens prompt_tokens_by_source prompt_tokens_cached "
@@ -64,12 +64,21 @@ _COUNTERS = (
     "gpu_prefix_cache_queries gpu_prefix_cache_hits external_prefix_cache_queries external_prefix_cache_hits "
     "mm_cache_queries mm_cache_hits request_success admission_rejections corrupted_requests spec_decode_num_drafts "
     "spec_decode_num_draft_tokens spec_decode_num_accepted_tokens spec_decode_num_accepted_tokens_per_pos "
-    "estimated_flops_per_gpu estimated_read_bytes_per_gpu estimated_write_bytes_per_gpu"
+    "estimated_flops_per_gpu estimated_read_bytes_per_gpu estimated_write_bytes_per_gpu watermark_requests"
 )
 _OTHER_HISTOGRAMS = (
     "request_params_n request_params_max_tokens "
     "request_max_num_generation_tokens request_inference_time_seconds request_prefill_kv_computed_tokens "
     "request_num_preemptions kv_block_lifetime_seconds kv_block_idle_before_evict_seconds kv_block_reuse_gap_seconds"
+)
+
+# Parts of vLLM that only some set-ups load (KV connectors, offloading, speech, weight updates, …): known, and not read.
+OPTIONAL_PARTS = tuple(
+    f"vllm:{part}_"
+    for part in (
+        *("diffusion", "hf3fs", "hisparse", "kv_offload", "mooncake", "nixl", "rl", "simple_kv_offload", "sleep_mode"),
+        *("tool_call_parser", "websocket"),
+    )
 )
 
 
@@ -99,3 +108,8 @@ def _read() -> frozenset[str]:
 
 
 READ_SERIES = _read()
+
+
+def is_known(name: str) -> bool:
+    """Whether a `vllm:` series is one of the versions that this table was made from; a newer vLLM's is not."""
+    return name in KNOWN_SERIES or name.startswith(OPTIONAL_PARTS)

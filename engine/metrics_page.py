@@ -82,7 +82,7 @@ class PageReader:
         unread = {name for name, labels in heads.values() if labels is None}
         return Page(
             {name: tuple(readings.values()) for name, readings in found.items()},
-            tuple(sorted(name for name in unread - names.KNOWN_SERIES if name.startswith("vllm:"))),
+            tuple(sorted(name for name in unread if name.startswith("vllm:") and not names.is_known(name))),
         )
 
     def _parse(
