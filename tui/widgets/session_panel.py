@@ -30,7 +30,7 @@ class SessionPanel(Vertical):
     SessionPanel .one { height: 1; }
     SessionPanel .title { color: $text-muted; height: 1; }
     SessionPanel #limited { height: auto; max-height: 1; }
-    SessionPanel.-roomy #limited { max-height: 2; }
+    SessionPanel.-roomy #limited, SessionPanel.-calm #limited { max-height: 2; }
     SessionPanel #command { color: $text-muted; max-height: 4; }
     SessionPanel #why { height: auto; max-height: 4; padding: 0 1; scrollbar-size-vertical: 1; }
     SessionPanel #why Static { height: auto; }
