@@ -8,8 +8,6 @@ if TYPE_CHECKING:
 
 def found() -> "tuple[FoundServer, ...]":
     """The vLLM servers that listen on this machine now. Reads /proc: call it on a thread."""
-    try:
-        from engine.discovery import found_servers
-    except ImportError:  # not there yet
-        return ()
+    from engine.discovery import found_servers
+
     return found_servers()

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from engine.discovery import on_this_machine
 from engine.knobs import Knobs, knobs_of_flags
 from engine.text import redact
 from tui.watched import Watched
@@ -38,10 +39,10 @@ class ForeignServer(Watched):
         super().__init__(began)
         self.url = url
         self.shown = redact(url)
-        self.flags: Mapping[str, Any] = flags or {}
+        self.flags = flags  # None: not known, which is not the same as none given
         self.pid = pid
         self.found_at: float | None = None  # when it was last seen among this machine's servers, monotonic seconds
-        self.local = place(url)[0] == LOOPBACK[0]
+        self.local = on_this_machine(url)
         self.gpu_note: str | None = None if self.local else ELSEWHERE
         self._api_key = api_key
         self._wake = asyncio.Event()
@@ -52,7 +53,12 @@ class ForeignServer(Watched):
     def knobs(self) -> Knobs:
         """Its settings, looked up anew when a sample tells more of the machine or the version than before."""
         told = self.answered.raw if self.answered is not None else {}
-        by = (len(self.flags), told.get("version"), told.get("gpu_memory_utilization"), len(told.get("gpus", ())))
+        by = (
+            self.flags is not None and len(self.flags),
+            told.get("version"),
+            told.get("gpu_memory_utilization"),
+            len(told.get("gpus", ())),
+        )
         if self._knobs is None or self._knobs[0] != by:
             self._knobs = by, knobs_of_flags(self.flags, self.answered)
         return self._knobs[1]

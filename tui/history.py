@@ -5,13 +5,9 @@ Columns stand on multiples of their length, so that a history moves by whole col
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
+from collections.abc import Iterable
 
 from engine.window import Read
-from store.clock import parse_utc
 from store.records import SampleRecord
 
 BRIDGE = 2.5  # a sample also stands for the time since the one before it, up to so many usual intervals
@@ -102,109 +98,3 @@ def _finite(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if math.isfinite(value) else None
-
-
-Point = tuple[float, float | None]
-"""Unix seconds and what was read then."""
-
-
-@dataclass(frozen=True, slots=True)
-class GpuRow:
-    """One GPU now, with the recent utilization. Without per-GPU readings, the sums over those that the server uses."""
-
-    index: str
-    model: str = ""
-    used_gib: float | None = None
-    total_gib: float | None = None
-    util_perc: float | None = None
-    power_w: float | None = None
-    limit_w: float | None = None
-    temp_c: float | None = None
-    clock_mhz: float | None = None
-    throttled: tuple[str, ...] | None = None  # () is not throttled, None cannot be read
-    util: tuple[Point, ...] = ()
-
-
-def gauge(samples: Iterable[SampleRecord], read: Callable[[SampleRecord], float | None]) -> list[Point]:
-    """One quantity of each sample over time."""
-    return [(_at(sample), _finite(read(sample))) for sample in samples]
-
-
-def interval(points: Sequence[Point]) -> float:
-    """The usual seconds between samples (their median), 1 where there are too few."""
-    steps = sorted(later - earlier for (earlier, _), (later, _) in pairwise(points))
-    return max(0.1, steps[len(steps) // 2]) if steps else 1.0
-
-
-def slots(points: Sequence[Point], end: float, window_s: float, count: int) -> list[float | None]:
-    """The last `window_s` seconds until `end` as at most `count` slots, oldest first, each the mean of its samples.
-
-    Slots stand on multiples of their length, so that a history moves by whole columns and its peaks do not dance. A
-    slot is never shorter than the sampling interval; one without a sample is None, but for a gap of a single tick.
-    """
-    step = interval(points)
-    length = max(window_s / count, step)
-    last = math.floor(end / length)
-    first = last - max(1, min(count, round(window_s / length))) + 1
-    sums: dict[int, list[float]] = {}
-    for at, value in points:
-        if value is not None:
-            sums.setdefault(math.floor(at / length), []).append(value)
-    out: list[float | None] = []
-    for slot in range(first, last + 1):
-        values = sums.get(slot)
-        if values is None and BRIDGE * step > length and slot < last and slot + 1 in sums:
-            values = sums.get(slot - 1)
-        out.append(None if values is None else sum(values) / len(values))
-    return out
-
-
-def gpu_rows(samples: Sequence[SampleRecord]) -> tuple[GpuRow, ...]:
-    """The GPUs of the newest sample with their history; empty where none was read."""
-    if not samples:
-        return ()
-    newest = samples[-1]
-    listed = _gpus(newest)
-    if listed:
-        return tuple(_gpu_row(gpu, samples) for gpu in listed)
-    if newest.gpu_mem_used_gib is None and newest.gpu_util_perc is None and newest.gpu_power_w is None:
-        return ()
-    return (
-        GpuRow(
-            "",
-            used_gib=_finite(newest.gpu_mem_used_gib),
-            util_perc=_finite(newest.gpu_util_perc),
-            power_w=_finite(newest.gpu_power_w),
-            util=tuple(gauge(samples, lambda sample: sample.gpu_util_perc)),
-        ),
-    )
-
-
-def _gpus(sample: SampleRecord) -> list[dict[str, Any]]:
-    gpus = sample.raw.get("gpus")
-    return [gpu for gpu in gpus if isinstance(gpu, dict)] if isinstance(gpus, list) else []
-
-
-def _gpu_row(gpu: dict[str, Any], samples: Sequence[SampleRecord]) -> GpuRow:
-    index, reasons = gpu.get("index"), gpu.get("throttle_reasons")
-
-    def util(sample: SampleRecord) -> float | None:
-        return next((_finite(other.get("util_perc")) for other in _gpus(sample) if other.get("index") == index), None)
-
-    return GpuRow(
-        str(index),
-        str(gpu.get("name") or ""),
-        used_gib=_finite(gpu.get("mem_used_gib")),
-        total_gib=_finite(gpu.get("mem_total_gib")),
-        util_perc=_finite(gpu.get("util_perc")),
-        power_w=_finite(gpu.get("power_w")),
-        limit_w=_finite(gpu.get("power_limit_w")),
-        temp_c=_finite(gpu.get("temp_c")),
-        clock_mhz=_finite(gpu.get("sm_clock_mhz")),
-        throttled=tuple(map(str, reasons)) if isinstance(reasons, list) else None,
-        util=tuple(gauge(samples, util)),
-    )
-
-
-def _at(sample: SampleRecord) -> float:
-    return parse_utc(sample.at).timestamp()

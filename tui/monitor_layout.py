@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 WIDE, TALL = 120, 34  # cells and lines of the Monitor's own room (a terminal of 120x36)
 SIDE_W, NARROW_LEFT_W = 60, 80
 LATENCIES_W = 40  # below it a latency and its percentiles have no room side by side
-BELOW_LINES = 6  # fewer are not worth a panel
+BELOW_LINES = 9  # fewer are not worth a panel
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,7 @@ _ORDER: tuple[tuple[str, int], ...] = (
     ("overview", 0),
     ("rules", 3),
     ("latencies", 8),
+    ("details", BELOW_LINES),
     ("gpu", 0),
     ("events", 4),
     ("gauge_height", 2),
@@ -70,7 +71,7 @@ def places(width: int, height: int, state: int = 2, gpu: int = 3, overview: int 
             continue
         if block == "gpu":
             wanted = min(wanted, gpu)
-        if block == "overview" and height < TALL:
+        if (block == "overview" and height < TALL) or (block == "details" and found.side):
             continue
         tried = replace(found, **{block: max(wanted, getattr(found, block))})
         if tried.lines <= height:
@@ -80,8 +81,8 @@ def places(width: int, height: int, state: int = 2, gpu: int = 3, overview: int 
         elif block == "gpu" and not lines:  # of eight GPUs and their details, what there is room for
             found = replace(found, gpu=max(found.gpu, min(wanted, height - found.lines + found.gpu)))
     left = height - found.lines
-    if not found.side and left > BELOW_LINES:
-        return replace(found, details=left)
+    if found.details:
+        return replace(found, details=found.details + left)
     return replace(found, events=found.events + left) if found.events else found
 
 

@@ -9,7 +9,7 @@ from store.clock import format_utc, parse_utc
 from store.errors import NotFound
 from store.records import ServerRecord
 from tui.watched import DENSE_S
-from tui.watching import OurReading, Wanted
+from tui.watching import Key, OurReading, Wanted
 
 if TYPE_CHECKING:
     from store.reader import Reader
@@ -22,6 +22,7 @@ MARGIN_S = 10.0  # the first difference of a window is taken from a sample befor
 class MonitorSnapshot:
     """Our servers that run, and the one that was asked for where it ended; `shown` is that one, or who took over."""
 
+    asked: Key | None = None
     readings: tuple[OurReading, ...] = ()
     shown: int | None = None
     followed: int | None = None
@@ -39,7 +40,7 @@ def read_servers(
         _reading(reader, server, server is shown or (shown is not None and server.id == shown.id), wanted, now, is_kept)
         for server in servers
     )
-    return MonitorSnapshot(readings, shown.id if shown is not None else None, followed)
+    return MonitorSnapshot(wanted.shown, readings, shown.id if shown is not None else None, followed)
 
 
 def _shown(reader: "Reader", servers: list[ServerRecord], wanted: Wanted) -> tuple[ServerRecord | None, int | None]:

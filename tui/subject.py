@@ -1,9 +1,10 @@
 """What the Monitor shows: one server at one moment, ours or another's, as one record."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from engine.gpu_owners import Owners
 from engine.knobs import Knobs
 from engine.text import clean
 from store.clock import parse_utc
@@ -39,6 +40,7 @@ class Look:
     places: int
     frozen: bool
     chosen_gpu: int = 0
+    owners: Owners = field(default_factory=dict)  # of the processes on the GPUs
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +148,13 @@ class Subject:
         newest = self.watched.window.newest if self.watched is not None else None
         found = newest.raw.get("gpus") if newest is not None else None
         return found if isinstance(found, list) else []
+
+    @property
+    def engines(self) -> int:
+        """Data-parallel ranks."""
+        told = self.watched.answered if self.watched is not None else None
+        found = told.raw.get("engines") if told is not None else None
+        return max(1, len(found)) if isinstance(found, list) else 1
 
     @property
     def max_seqs(self) -> float | None:

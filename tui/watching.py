@@ -142,10 +142,15 @@ class Watching:
 
     # what comes
 
-    def take(self, readings: Iterable[OurReading], shown: int | None, followed: int | None, now: float) -> bool:
-        """What the store has now; `shown` is the one of ours to show, after `followed` led to it. True where there is
-        anything new for the one that is shown."""
+    def take(
+        self, asked: Key | None, readings: Iterable[OurReading], shown: int | None, followed: int | None, now: float
+    ) -> bool:
+        """What the store has now; `shown` is the one of ours to show where `asked` was, after `followed` led to it.
+        True where there is anything new for the one that is shown."""
         before = self.ours
+        readings = list(readings)
+        if isinstance(self.shown, int) and self.shown != asked and all(one.server.id != self.shown for one in readings):
+            return False  # read before that one was chosen
         self.ours = {}
         changed = False
         for reading in readings:
@@ -160,11 +165,8 @@ class Watching:
             )
             one.take(reading)
             changed = changed or (new and key == shown)
-        if shown is not None and isinstance(self.shown, int):
-            self.shown = shown
-        elif isinstance(self.shown, int) and self.shown not in self.ours:
-            self.shown = None  # its session was deleted
-        self.followed = followed
+        if isinstance(self.shown, int) and self.shown == asked:
+            self.shown, self.followed = shown, followed  # None: its session was deleted
         self._adjust()
         for one in self.ours.values():
             reading = one.reading
@@ -190,7 +192,8 @@ class Watching:
             if one is None:
                 one = self.foreign[server.url] = ForeignServer(server.url, now)
                 new.append(one)
-            one.flags, one.pid, one.found_at = server.flags, server.pid, clock
+            one.flags = server.flags if server.model is not None else None  # its command line could not be read whole
+            one.pid, one.found_at = server.pid, clock
         self._adjust()
         return new
 

@@ -18,9 +18,9 @@ from tests.tui.conftest import NOW, ago, fed, screen_text, server
 from tests.tui.recorded import plan
 from tui.app import MODE_LABELS, LlmtuneApp, parting_words
 from tui.messages import GoingOn
+from tui.monitor_reading import MonitorSnapshot
 from tui.screens.base import LlmtuneScreen
 from tui.screens.help import HelpScreen
-from tui.monitor_reading import MonitorSnapshot
 from tui.screens.monitor import MonitorScreen
 from tui.screens.servers import ServersScreen
 from tui.widgets.key_line import KeyLine
@@ -53,7 +53,7 @@ async def test_number_keys_show_their_screens(app: LlmtuneApp, filled: Path, siz
 
 @pytest.mark.parametrize("screen", ["1", "2"])
 async def test_help_explains_every_number_and_key_of_its_screen(app: LlmtuneApp, filled: Path, screen: str) -> None:
-    async with app.run_test(size=(80, 60)) as pilot:
+    async with app.run_test(size=(80, 160)) as pilot:
         await pilot.press(screen)
         await fed(pilot)
         main = app.screen

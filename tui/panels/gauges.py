@@ -38,7 +38,7 @@ def readings(subject: Subject) -> tuple[Reading, ...]:
     """All gauges in the order of their importance. A value of another time than now is none."""
     watched, answers = subject.watched, subject.answers
     newest = watched.window.newest if watched is not None and answers else None
-    seqs, size = subject.max_seqs, subject.kv_tokens
+    seqs = subject.max_seqs
 
     def count(value: float | None) -> str:
         return fixed(value if answers else None, 7)
@@ -52,7 +52,7 @@ def readings(subject: Subject) -> tuple[Reading, ...]:
             "KV cache",
             WARNING,
             fixed(newest.kv_perc if newest else None, 7, 1, " %"),
-            f"of {number(size)} tokens" if size is not None else "",
+            _size(subject),
             100.0,
         ),
         Reading(
@@ -90,6 +90,14 @@ def gauge_rows(reading: Reading, history: Sequence[float | None], width: int, he
         )
         rows.append(fit(row, width))
     return rows
+
+
+def _size(subject: Subject) -> str:
+    """Of one engine: the share is the fullest one's, and the size that is told is of all."""
+    size, engines = subject.kv_tokens, subject.engines
+    if size is None:
+        return ""
+    return f"of {number(size / engines)} tokens{' each' if engines > 1 else ''}"
 
 
 def _reasons(subject: Subject) -> str:

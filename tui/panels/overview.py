@@ -10,12 +10,14 @@ from tui.panels.row import ACCENT, MUTED, PLAIN, STRONG, Row, figure, fit, outsi
 from tui.subject import Subject
 
 STATE_W, NAME_W, ADDRESS_W = 15, 16, 17
+LIMIT_W, WHOLE_W = 90, 109  # narrower, first the address goes, then what limits it
 LIMITS = {
     "kv": "KV cache",
     "sequences": "max-num-seqs",
     "token_budget": "token budget",
     "compute": "compute",
     "power": "power",
+    "host": "host",
     "client": "client",
     "idle": "idle",
 }
@@ -29,14 +31,14 @@ class Overview:
     is_shown: bool
 
     def row(self, width: int) -> Row:
-        """Its line; a narrow one loses what limits it first, then its address."""
+        """Its line; a narrow one loses its address first, then what limits it."""
         subject = self.subject
         watched = subject.watched if subject.answers else None
         newest = watched.window.newest if watched is not None else None
         ttft = percentile(watched.window.histogram("ttft"), 50) if watched is not None else None
         state, kind = subject.state
         limit = watched.limit(subject.knobs) if watched is not None else None
-        address = ((outside(subject.words[1], ADDRESS_W), MUTED), ("  ", PLAIN)) if width >= 96 else ()
+        address = ((outside(subject.words[1], ADDRESS_W), MUTED), ("  ", PLAIN)) if width >= WHOLE_W else ()
         return fit(
             (
                 ("▸ " if self.is_shown else "  ", ACCENT),
@@ -49,7 +51,7 @@ class Overview:
                 (figure(newest.kv_perc if newest else None, 8, 1, " %"), PLAIN),
                 (f"{rate(watched.rate('output') if watched is not None else None):>10}", PLAIN),
                 (f"{_milliseconds(ttft):>10}", PLAIN),
-                (f"  {_limit(limit)}", MUTED),
+                (f"  {_limit(limit)}" if width >= LIMIT_W else "", MUTED),
             ),
             width,
         )
@@ -57,10 +59,10 @@ class Overview:
 
 def overview_rows(servers: Sequence[Overview], width: int, height: int) -> list[Row]:
     """A heading and as many servers as there are lines, the shown one among them."""
-    address = f"{'address':<{ADDRESS_W}}  " if width >= 96 else ""
+    address = f"{'address':<{ADDRESS_W}}  " if width >= WHOLE_W else ""
     columns = f"{'run':>6}{'wait':>6}{'KV':>8}{'output':>10}{'TTFT p50':>10}"
     head = f"  {'state':<{STATE_W}}{'name':<{NAME_W}}  {address}{columns}"
-    rows = [fit(((f"{head}  limited by", MUTED),), width)]
+    rows = [fit(((f"{head}  limited by" if width >= LIMIT_W else head, MUTED),), width)]
     room = max(1, height - 1)
     at = next((place for place, one in enumerate(servers) if one.is_shown), 0)
     first = max(0, min(at - room // 2, len(servers) - room))

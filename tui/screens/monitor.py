@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
+from engine.gpu_owners import NOBODY, Owners
 from engine.keeper.client import is_running
-from store.records import ServerRecord
+from store.records import SampleRecord, ServerRecord
 from tui import finding
 from tui.foreign import ForeignServer
 from tui.monitor_reading import MonitorSnapshot, read_servers
@@ -20,10 +21,17 @@ from tui.screens.base import LlmtuneScreen, Number
 from tui.subject import Look, Subject
 from tui.watched import WINDOWS_S
 from tui.watching import Key, Watching
+from tui.widgets.event_log import EventLog
+from tui.widgets.gpu_panel import GpuPanel
+from tui.widgets.latency_table import LatencyTable
+from tui.widgets.limit_line import LimitLine
+from tui.widgets.monitor_details import MonitorDetails
 from tui.widgets.monitor_panel import MonitorPanel, is_tall
 
 if TYPE_CHECKING:
+    from engine.discovery import FoundServer
     from engine.gpu import GpuReader
+    from engine.gpu_owners import OwnerLook
     from store.reader import Reader
 
 INTERVALS_S = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -45,29 +53,35 @@ class MonitorScreen(LlmtuneScreen):
         Binding("minus", "interval(-1)", "", show=False),
         Binding("space", "freeze", "freeze", tooltip="hold the screen still; sampling goes on"),
         Binding("w", "window", "window", tooltip="over how long: 30 s, 1, 5 or 15 min"),
-        Binding("s,down,right", "server(1)", "server", key_display="s", tooltip="the next server; arrows too"),
-        Binding("up,left", "server(-1)", "previous", show=False, tooltip="the server before"),
-        Binding("o", "overview", "all", tooltip="all servers, a line each"),
+        Binding(
+            "s,down,right", "server(1)", "server", show=False, key_display="s", tooltip="the next server; arrows too"
+        ),
+        Binding("up,left", "server(-1)", "previous", show=False, key_display="up", tooltip="the server before"),
+        Binding("o", "overview", "all", show=False, tooltip="all servers, a line each"),
         Binding("g", "gpu", "GPU", tooltip="the next GPU"),
+        Binding("e", "events", "events", tooltip="all that happened to the server"),
+        Binding("h", "history", "charts", tooltip="the whole life of a server of ours, as charts"),
         Binding("y", "copy", "copy", tooltip="copy the address, or what is shown as JSON"),
     ]
 
     LEGEND = (
+        Number("● ◌ ◍ ✗", "ready or answers; asked, asleep; no token for some seconds; silent or stalled, for so long"),
         Number("KV cache", "share of the KV cache's blocks in use, of the fullest engine; its size in tokens"),
         Number("running", "requests being computed now; the most that max-num-seqs lets in"),
         Number("waiting", "requests in the queue: for room (capacity), or put off by the scheduler (deferred)"),
-        Number("preempted", "requests thrown out of the KV cache to be computed anew, and how many a minute"),
+        Number("preempted", "requests thrown out of the KV cache in all, and how many a minute over the window"),
         Number("prefix hits", "share of prompt tokens found in the prefix cache, over the window"),
         Number("output", "tokens generated a second, mean of 5 s"),
         Number("prompt", "prompt tokens processed a second, cached ones too, mean of 5 s"),
         Number("requests", "requests finished a second, mean of 5 s; finished: in all since the server began"),
-        Number("GPU n", "memory in use by all processes, in GiB (2^30 bytes); budget is gpu-memory-utilization"),
-        Number(
-            "its model",
-            "share of the last sampling period in which a kernel ran: 100 % is not full speed; power, of its limit",
-        ),
-        Number("clock", "of the streaming multiprocessors, and what holds it down"),
-        Number("–", "cannot be read; never the same as 0"),
+        *LatencyTable.LEGEND,
+        *GpuPanel.LEGEND,
+        *LimitLine.LEGEND,
+        *EventLog.LEGEND,
+        *MonitorDetails.LEGEND,
+        Number("run, wait, KV", "of the list of all servers: running, waiting, KV cache; what limits it, in a word"),
+        Number("every, last", "how often is looked, and over how long histories and windowed figures reach back"),
+        Number("–", "cannot be read now; never the same as 0"),
     )
 
     def __init__(self) -> None:
@@ -78,7 +92,9 @@ class MonitorScreen(LlmtuneScreen):
         self._frozen = False
         self._listing = False
         self._gpu = 0
-        self._choices = (0, 0)  # servers, GPUs
+        self._choices = (0, 0, False)  # servers, GPUs, whether the shown one is ours
+        self._owner_look: OwnerLook | None = None
+        self._owners: Owners = NOBODY
         self._drawn_at = 0.0
         self._gpus: GpuReader | None = None
 
@@ -121,7 +137,9 @@ class MonitorScreen(LlmtuneScreen):
 
     def show(self, snapshot: MonitorSnapshot) -> None:
         current = self.watching.current
-        new = self.watching.take(snapshot.readings, snapshot.shown, snapshot.followed, self._now().timestamp())
+        new = self.watching.take(
+            snapshot.asked, snapshot.readings, snapshot.shown, snapshot.followed, self._now().timestamp()
+        )
         if self.watching.current != current or (new and self._is_due()):
             self._draw_unless_frozen()
 
@@ -149,12 +167,25 @@ class MonitorScreen(LlmtuneScreen):
             await asyncio.sleep(FIND_S)
 
     async def _find_once(self) -> None:
-        found = await asyncio.to_thread(finding.found)
+        current = self.watching.current
+        newest = self.watching.watched(current).newest if current is not None else None
+        servers = [one.reading.server for one in self.watching.ours.values()]
+        found, self._owners = await asyncio.to_thread(self._look_around, newest, servers)
         clock = time.monotonic()
         for server in self.watching.found(found, self._now().timestamp(), clock):
             self._sample(server)
         for server in self.watching.gone(clock):
             self.workers.cancel_group(self, server.url)
+
+    def _look_around(
+        self, newest: SampleRecord | None, servers: list[ServerRecord]
+    ) -> tuple[tuple["FoundServer", ...], Owners]:
+        """The servers of this machine, and whose the processes on its GPUs are (on a thread)."""
+        from engine.gpu_owners import OwnerLook
+
+        if self._owner_look is None:
+            self._owner_look = OwnerLook()
+        return finding.found(), self._owner_look.of(newest, servers)
 
     # drawing
 
@@ -195,7 +226,7 @@ class MonitorScreen(LlmtuneScreen):
         others = [Overview(self._subject(key), key == current) for key in keys] if listed else []
         subject = self._subject(current)
         panel.draw(subject, others, listing)
-        choices = (len(keys), len(subject.gpus))
+        choices = (len(keys), len(subject.gpus), isinstance(current, int))
         if choices != self._choices:
             self._choices = choices
             self.refresh_bindings()
@@ -211,6 +242,7 @@ class MonitorScreen(LlmtuneScreen):
             len(keys),
             self._frozen,
             self._gpu,
+            self._owners,
         )
         if key is None:
             return Subject(look, look.now.timestamp())
@@ -233,7 +265,9 @@ class MonitorScreen(LlmtuneScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action in ("server", "overview"):
-            return self._listing or self._choices[0] > 1
+            return self._listing or len(self.watching.keys()) > 1
+        if action == "history":
+            return isinstance(self.watching.current, int)
         return action != "gpu" or self._choices[1] > 1
 
     def action_server(self, step: int) -> None:
@@ -271,6 +305,26 @@ class MonitorScreen(LlmtuneScreen):
         self._interval = min(len(INTERVALS_S) - 1, max(0, self._interval + step))
         self.watching.set_interval(INTERVALS_S[self._interval])
         self.redraw()
+
+    def action_events(self) -> None:
+        """All that happened to the server that is shown."""
+        from tui.screens.events import EventsScreen
+
+        current = self.watching.current
+        if current is None:
+            self.say("no server is shown")
+            return
+        watched = self.watching.watched(current)
+        title = self._subject(current).words[0]
+        self.app.push_screen(EventsScreen(watched.server_id, title, lambda: watched.events))
+
+    def action_history(self) -> None:
+        """The whole life of a server of ours."""
+        from tui.screens.run_charts import open_history
+
+        current = self.watching.current
+        if isinstance(current, int):
+            open_history(self.app, current)
 
     def action_copy(self) -> None:
         """The address of the server that is shown, or its figures."""

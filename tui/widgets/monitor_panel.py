@@ -9,11 +9,11 @@ from textual.widget import Widget
 from tui.monitor_layout import TALL, Places, places
 from tui.panels.gauges import gauge_rows, history_width, readings
 from tui.panels.gpus import lines_wanted
-from tui.panels.newest_events import event_rows
 from tui.panels.overview import Overview, overview_rows
 from tui.panels.row import MUTED
 from tui.panels.state import state_rows
 from tui.subject import Subject
+from tui.widgets.event_log import EventLog
 from tui.widgets.gpu_panel import GpuPanel
 from tui.widgets.latency_table import LatencyTable
 from tui.widgets.limit_line import LimitLine
@@ -33,7 +33,6 @@ class MonitorPanel(Widget):
     MonitorPanel { height: 1fr; layout: horizontal; }
     MonitorPanel #monitor-left { width: 1fr; height: 1fr; }
     MonitorPanel #monitor-left Lines { padding: 0 1; }
-    MonitorPanel GpuPanel { margin: 0; }
     """
 
     def __init__(self) -> None:
@@ -52,7 +51,7 @@ class MonitorPanel(Widget):
             yield Lines(id="rule-2")
             yield LimitLine()
             yield Lines(id="rule-3")
-            yield Lines(id="monitor-events")
+            yield EventLog()
         yield MonitorDetails()
 
     def draw(self, subject: Subject, others: Sequence[Overview], listing: bool) -> None:
@@ -91,7 +90,7 @@ class MonitorPanel(Widget):
             "#rule-2": 1 if wanted.rules > 1 else 0,
             "LimitLine": wanted.limit,
             "#rule-3": 1 if wanted.rules > 2 else 0,
-            "#monitor-events": wanted.events,
+            "EventLog": wanted.events,
         }
         for selector, lines in sizes.items():
             widget = self.query_one(selector)
@@ -137,26 +136,22 @@ class MonitorPanel(Widget):
         if wanted.latencies:
             self.query_one(LatencyTable).draw(watched.window, subject.answers)
         if wanted.gpu:
-            self._draw_gpus(subject)
+            self.query_one(GpuPanel).draw(
+                watched.window,
+                subject.answers,
+                subject.end,
+                utilization=subject.utilization,
+                note=subject.gpu_note,
+                chosen=subject.look.chosen_gpu,
+                owners=subject.look.owners,
+            )
         if wanted.limit:
             limit = watched.limit(subject.knobs) if subject.answers else None
             self.query_one(LimitLine).draw(limit, subject.answers)
         if wanted.side or wanted.details:
             self.query_one(MonitorDetails).draw(watched.window, subject.answers, subject.knobs, subject.kv_tokens)
         if wanted.events:
-            self._lines("events").show(event_rows(subject.events, width, wanted.events))
-
-    def _draw_gpus(self, subject: Subject) -> None:
-        watched = subject.watched
-        assert watched is not None
-        self.query_one(GpuPanel).draw(
-            watched.window,
-            subject.answers,
-            subject.end,
-            utilization=subject.utilization,
-            note=subject.gpu_note,
-            chosen=subject.look.chosen_gpu,
-        )
+            self.query_one(EventLog).draw(subject.events)
 
     def _lines(self, name: str) -> Lines:
         return self.query_one(f"#monitor-{name}", Lines)
