@@ -154,19 +154,27 @@ def _load(found: Track, own: tuple[float, float]) -> tuple[Panel, ...]:
 
 def _gpu(found: Track, own: tuple[float, float]) -> tuple[Panel, ...]:
     memory = _line(gauge(found, _peak("gpu_mem_used_gib")), own, decimals=1)
-    util = _line(gauge(found, lambda sample: sample.gpu_util_perc), own)
     power = _line(gauge(found, lambda sample: sample.gpu_power_w), own)
     clock = _line(gauge(found, lambda sample: _least(sample, "sm_clock_mhz")), own)
     several = max((len(_gpus(sample)) for sample in found.samples[-1:]), default=0) > 1
     flags, why = _throttled(found)
     return (
         Panel("memory", "GPU", "GPU memory", " GiB", (memory,), 1, limit=_budget(found)),
-        Panel("util", "GPU", "GPU utilization", " %", (util,), full=100.0),
+        Panel("util", "GPU", "GPU utilization", " %", _utilization(found, own, several), full=100.0),
         Panel("power", "GPU", "GPU power", " W", (power,), limit=_power_limit(found)),
         Panel(
             "clock", "GPU", f"GPU clock{' (slowest)' if several else ''}", " MHz", (clock,), flags=flags, flag_words=why
         ),
     )
+
+
+def _utilization(found: Track, own: tuple[float, float], several: bool) -> tuple[Line, ...]:
+    """The mean over the GPUs; of several the least busy too, which a mean hides."""
+    mean = _line(gauge(found, lambda sample: sample.gpu_util_perc), own, "mean" if several else "")
+    if not several:
+        return (mean,)
+    least = _line(gauge(found, lambda sample: _least(sample, "util_perc")), own, "least busy", 1)
+    return (mean, least)
 
 
 def _gpus(sample: SampleRecord) -> list[Mapping[str, Any]]:

@@ -96,6 +96,21 @@ def test_recorded_pages_of_a_starved_server() -> None:
     assert any(mark.words == "preemptions began" for mark in found.marks)
 
 
+def test_several_gpus_show_the_slowest_and_the_least_busy_beside_what_they_come_to() -> None:
+    idle = {"index": 1, "util_perc": 3.0, "power_limit_w": 700.0, "mem_total_gib": 140.4, "sm_clock_mhz": 1200.0}
+    pair = [replace(one, gpu_util_perc=50.0, raw={**one.raw, "gpus": [*one.raw["gpus"], idle]}) for one in samples()]
+    found = drawn(pair)
+    mean, least = panel(found, "util").lines
+    assert (set(known(mean.points, 1, 59)), max(known(least.points, 1, 59))) == ({50.0}, 3.0)
+    assert panel(found, "clock").title == "GPU clock (slowest)"
+    assert set(known(panel(found, "clock").lines[0].points, 1, 59)) == {1200.0}
+    power, memory = panel(found, "power").limit, panel(found, "memory").limit
+    assert power is not None
+    assert power.value == 1400.0
+    assert memory is not None
+    assert memory.value == pytest.approx(0.92 * 280.8)
+
+
 def test_what_no_sample_has_gets_no_panel() -> None:
     bare = [SampleRecord(at=one.at, running=one.running, waiting=one.waiting) for one in samples()]
     assert [one.key for one in drawn(bare).panels] == ["requests"]

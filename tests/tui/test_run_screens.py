@@ -21,6 +21,7 @@ from tui.screens.run_charts import RunChartsScreen, fitted, open_history
 from tui.screens.run_list import RunListScreen
 from tui.screens.servers import ServersScreen
 from tui.screens.session_report import SessionReportScreen
+from tui.widgets.chart_stack import ChartStack
 from tui.widgets.copy import CopyPanel
 from tui.widgets.run_table import RunTable
 
@@ -99,6 +100,18 @@ async def test_a_cursor_shows_the_values_at_a_moment_and_what_happened_there(dat
         assert "mean" in shown(pilot)
         await pilot.press("escape")
         assert not screen.is_current
+
+
+async def test_a_click_puts_the_cursor_there(data_dir: Path) -> None:
+    _, _, run_id = record_run(data_dir)
+    async with LlmtuneApp(data_dir, None).run_test(size=LARGE) as pilot:
+        screen = await opened(pilot, run_id)
+        await pilot.click(ChartStack, offset=(70 + 9 + 30, 20))  # the right column
+        text = shown(pilot)
+        row = next(line for line in text.splitlines() if "at 0:" in line)
+        assert screen.query_one(ChartStack).cursor == pytest.approx(31, abs=2)
+        assert row.startswith(" at 0:3")
+        assert [one.title for one in screen.commands()] == ["Copy", "Export the samples", "The whole server"]
 
 
 async def test_the_command_is_that_of_the_benchmark_and_the_samples_can_be_written(data_dir: Path) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from textual import work
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -13,6 +13,7 @@ from textual.widgets import Static
 
 from store.errors import StoreError
 from tui.format import span
+from tui.palette import Command
 from tui.run_charts import Mark
 from tui.run_export import export_samples
 from tui.run_source import ChartsSource, ChartsView, RunSource, ServerSource
@@ -147,6 +148,7 @@ class RunChartsScreen(LlmtuneScreen):
         self._say_moment()
         self.refresh_bindings()
 
+    @on(ChartStack.Moved)
     def _say_moment(self) -> None:
         """The cursor's moment and what happened there; without one, the newest that happened."""
         view, stack = self._view, self.query_one(ChartStack)
@@ -165,6 +167,18 @@ class RunChartsScreen(LlmtuneScreen):
                 *(f"   {mark.glyph} {mark.words}" for mark in near),
             )
         self.query_one("#moment", Static).update(text.truncate(self.size.width - 2, ellipsis=True))
+
+    def commands(self) -> tuple[Command, ...]:
+        """What can be done with the run, or the server."""
+        view = self._view
+        if view is None:
+            return ()
+        commands = [Command("Copy", "The command line; with a cursor the values there", self.action_copy)]
+        if view.server_id is not None:
+            commands.append(Command("Export the samples", "CSV of the time that is shown", self.action_export))
+        if self.check_action("whole", ()):
+            commands.append(Command("The whole server", "All that was sampled of it", self.action_whole))
+        return tuple(commands)
 
     # keys
 

@@ -2,7 +2,9 @@
 
 from datetime import datetime
 
+from textual import events
 from textual.content import Content
+from textual.message import Message
 from textual.widget import Widget
 
 from tui import chart_stack
@@ -24,6 +26,9 @@ class ChartStack(Widget):
     DEFAULT_CSS = """
     ChartStack { height: 1fr; }
     """
+
+    class Moved(Message):
+        """The mouse moved the cursor."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -99,6 +104,16 @@ class ChartStack(Widget):
         """Put the cursor on a moment, or take it away."""
         self.cursor = moment
         self.refresh()
+
+    def on_click(self, event: events.Click) -> None:
+        """The cursor to where the mouse is."""
+        if self._charts is None:
+            return
+        frame = self._frame(self._columns(self._shown()))
+        column = event.x % (frame.width + GAP) - chart_stack.MARGIN
+        if 0 <= column < frame.inner:
+            self.put(frame.moment(column))
+            self.post_message(self.Moved())
 
     def turn_clock(self) -> None:
         """Seconds since zero, or the time of day."""
