@@ -48,6 +48,7 @@ def test_one_object_an_interval_over_death_and_return(exporter: LyingExporter) -
         second = payload(process)
         assert second["server"]["rates"]["generation_tok_per_s"] == pytest.approx(500, rel=0.2)
         assert second["server"]["latency"]["e2el"]["mean_ms"] == pytest.approx(2000.0)
+        assert {"kind", "sentence", "evidence", "advice"} == second["limit"].keys()
         exporter.behave("refuse")
         dead = [payload(process) for _ in range(4)][-1]
         assert dead["server"] is None

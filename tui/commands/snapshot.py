@@ -4,21 +4,25 @@ import argparse
 import asyncio
 import os
 from contextlib import aclosing
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from engine.beat import Past, looks
+from engine.bottleneck import Limit, what_limits
 from engine.discovery import on_this_machine
 from engine.gpu import GpuReader
 from engine.gpu_look import GpuLook
 from engine.records import GpuReading
+from engine.sample_record import to_record
 from engine.sampler import TIMEOUT_S, Sampler
 from engine.snapshot import snapshot_json
 from engine.text import clean
-from store.errors import NotFound
+from engine.window import Window
+from store.records import SampleRecord
 from tui.commands.monitor import server_url
-from tui.commands.places import data_place, reading
-from tui.finding import found
+from tui.commands.places import data_place
+from tui.commands.targets import Target, named, unnamed
 from tui.format import local_clock
 from tui.metric_text import number
 from tui.output import UsageError, say, say_json
@@ -26,25 +30,7 @@ from tui.output import UsageError, say, say_json
 NO_SERVER = "no server of ours runs and none is found on this machine; --url gives one's address"
 ELSEWHERE = "GPUs are those of the server's own machine: not read here"
 LOOK_AGAIN_S = 5.0  # for a server to appear
-
-
-def own_url(place: Path) -> str | None:
-    """The address of the server of ours that became ready last and still runs, of a sweep or by hand."""
-    try:
-        with reading(place) as reader:
-            ready = [server for server in reader.servers(active=True) if server.state == "ready"]
-    except NotFound:
-        return None
-    if not ready:
-        return None
-    newest = max(ready, key=lambda server: server.ready_at or "")
-    return f"http://{f'[{newest.host}]' if ':' in newest.host else newest.host}:{newest.port}"
-
-
-def addresses(place: Path) -> tuple[str, ...]:
-    """Whom a person means who names nobody: our own server, else all that are found on this machine."""
-    own = own_url(place)
-    return (own,) if own else tuple(server.url for server in found())
+LIMIT_S = 60.0
 
 
 def run(args: argparse.Namespace) -> int:
@@ -71,10 +57,10 @@ class Snapshots:
     async def run(self, urls: tuple[str, ...], place: Path) -> int:
         """1 where one that was asked once did not answer."""
         try:
-            asked = urls or await self._find(place)
-            if not asked:
+            targets = await asyncio.to_thread(named, urls) if urls else await self._find(place)
+            if not targets:
                 return 0
-            tasks = [asyncio.create_task(self._follow(url, len(asked) > 1)) for url in asked]
+            tasks = [asyncio.create_task(self._follow(target, len(targets) > 1)) for target in targets]
             try:
                 return max(await asyncio.gather(*tasks))
             finally:
@@ -84,15 +70,15 @@ class Snapshots:
         finally:
             self._reader.close()
 
-    async def _find(self, place: Path) -> tuple[str, ...]:
+    async def _find(self, place: Path) -> tuple[Target, ...]:
         """Whom to look at where nobody is named. While there is none the GPUs are printed alone: once, or until one
         appears."""
         loop = asyncio.get_running_loop()
         due = again = loop.time()
         while True:
             if loop.time() >= again:
-                if asked := await asyncio.to_thread(addresses, place):
-                    return asked
+                if targets := await asyncio.to_thread(unnamed, place):
+                    return targets
                 again = loop.time() + LOOK_AGAIN_S
             self._print(snapshot_json(None, await self._gpu.read(TIMEOUT_S), NO_SERVER), several=False)
             if self._every_s is None:
@@ -100,9 +86,10 @@ class Snapshots:
             due = max(due + self._every_s, loop.time())
             await asyncio.sleep(due - loop.time())
 
-    async def _follow(self, url: str, several: bool) -> int:
+    async def _follow(self, target: Target, several: bool) -> int:
+        url = target.url
         here = on_this_machine(url)
-        past = Past(self._window_s)
+        past, judge = Past(self._window_s), Judge(target)
         every_s = self._every_s or 2 * TIMEOUT_S
         async with (
             Sampler(url, self._gpu if here else None, self._api_key) as sampler,
@@ -112,6 +99,8 @@ class Snapshots:
                 previous = past.take(server) if server else None
                 gpus = gpu if here else GpuReading(gpu.at, gpu.clock, note=ELSEWHERE)
                 payload = snapshot_json(server, gpus, error, previous, url, stream=self._every_s is not None)
+                if self._every_s is not None:
+                    payload["limit"] = judge.limit(to_record(server, gpus, error=error))
                 self._print(payload, several)
                 if self._every_s is None:
                     return 0 if server else 1
@@ -124,6 +113,20 @@ class Snapshots:
         else:
             for line in snapshot_lines(payload) if once else [snapshot_line(payload, several)]:
                 say(line)
+
+
+class Judge:
+    """What limits one server of a stream, from its last minute."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._window = Window(LIMIT_S)
+        self._said: Limit | None = None
+
+    def limit(self, sample: SampleRecord) -> dict[str, Any] | None:
+        self._window.add(sample)
+        self._said = what_limits(self._window, self._target.knobs(sample), self._said)
+        return asdict(self._said) if self._said else None
 
 
 def snapshot_lines(payload: dict[str, Any]) -> list[str]:
