@@ -3,27 +3,24 @@
 import math
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from textual.app import App, ComposeResult
 
 from engine.bottleneck import Limit
-from engine.histograms import Percentile
 from engine.knobs import Knob, Knobs
 from engine.window import Window
-from store.records import SampleRecord
-from tests.tui.panel_samples import HOSTILE_NUMBERS, HOSTILE_TEXTS, at, made, scraped, starved
+from tests.tui.panel_samples import HOSTILE_NUMBERS, HOSTILE_TEXTS, line, made, scraped, starved, texts, with_extras
 from tui.panels.adapters import adapter_rows
 from tui.panels.engines import engine_rows
-from tui.panels.histories import HISTORIES, history_rows, how_many
-from tui.panels.latencies import FULL, Units, latency_rows, latency_text, percentile_text, read_latencies
+from tui.panels.histories import HISTORIES, history_rows
+from tui.panels.latencies import FULL, Units, latency_rows, read_latencies
 from tui.panels.limit import limit_rows
 from tui.panels.requests import request_rows
 from tui.panels.row import NARROWEST, Row, text_of, width_of
 from tui.panels.scheduler import scheduler_rows
-from tui.panels.slots import Slots, gauge, growth_rate, percentile_of, slots_across
+from tui.panels.slots import Slots
 from tui.panels.speculation import speculation_rows
 from tui.widgets.latency_table import LatencyTable
 from tui.widgets.limit_line import LimitLine
@@ -36,98 +33,6 @@ PANELS: tuple[Callable[[Window, bool, int], list[Row]], ...] = (
     adapter_rows,
     speculation_rows,
 )
-
-
-def texts(rows: list[Row]) -> list[str]:
-    return [text_of(row).rstrip() for row in rows]
-
-
-def line(rows: list[Row], label: str) -> str:
-    """A panel's row by its label."""
-    return next(text for text in texts(rows) if text.startswith(label))
-
-
-def with_extras(seconds: float = 60.0) -> Window:
-    """The recorded server, as if it had two engines, adapters, a draft model and GPUs."""
-    window = Window(seconds)
-    for sample in starved(seconds).samples:
-        tokens, running = sample.generation_tokens or 0.0, sample.running or 0.0
-        sample.raw["engines"] = [
-            {
-                "engine": "0",
-                "running": 3 * running,
-                "waiting": sample.waiting,
-                "kv_perc": 91.0,
-                "generation_tokens": 0.0,
-            },
-            {"engine": "1", "running": running, "waiting": 0.0, "kv_perc": 12.0, "generation_tokens": tokens},
-        ]
-        sample.raw["lora"] = {"most": 4.0, "running": ["sql-v3", "chat"], "waiting": ["chat", "late"]}
-        sample.raw["counters"].update(
-            spec_drafts=tokens / 2, spec_draft_tokens=tokens, spec_accepted_tokens=0.75 * tokens
-        )
-        sample.raw["spec_accepted_by_position"] = {"0": 0.45 * tokens, "1": 0.30 * tokens}
-        window.add(replace(sample, gpu_energy_j=3 * tokens))
-    return window
-
-
-# latencies
-
-
-def test_latencies_of_a_recorded_load_are_those_of_its_window() -> None:
-    rows = latency_rows(read_latencies(starved(), FULL), FULL, 60.0, True, 68, Units())
-    assert texts(rows) == [
-        "last 60 s      p50       p90       p99      mean        count",
-        "TTFT          23.0 s    55.0 s    77.5 s    23.0 s        200",
-        "ITL           17.6 ms   23.7 ms   33.5 ms   16.1 ms    99,800",
-        "TPOT          18.2 ms   24.7 ms   46.9 ms   16.1 ms       200",
-        "queue         22.3 s    44.3 s    55.0 s    22.6 s        200",
-        "prefill        357 ms    480 ms    714 ms    305 ms       200",
-        "decode        8.03 s    12.1 s    14.7 s    8.04 s        200",
-        "end to end    28.5 s    54.3 s    59.4 s    31.1 s        200",
-    ]
-    lately = Window(8.0, [scraped("kv-starved-load-09", 9), scraped("kv-starved-load-12", 12)])
-    shown = line(latency_rows(read_latencies(lately, FULL), FULL, 8.0, True, 68, Units()), "ITL")
-    assert shown.split()[-1] == "6,381"  # what came in between the two, not all that the server counts
-
-
-def test_what_buckets_leave_open_is_said() -> None:
-    units = Units()
-    assert percentile_text(Percentile(None, False, upper=0.01), units, 0) == "<10 ms"
-    assert percentile_text(Percentile(None, False, lower=2560.0), units, 0) == ">2,560 s "
-    assert percentile_text(Percentile(None, False, upper=0.0005), units, 0) == "<0.5 ms"
-    assert percentile_text(None, units, 0) == "–   "
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (0.00821, "8.21 ms"), (0.0099951, "10.0 ms"), (0.0123, "12.3 ms"), (0.1711, "171 ms"), (0.9994, "999 ms"),
-        (1.16, "1.16 s "), (12.34, "12.3 s "), (99.96, "100 s "), (2560.0, "2,560 s "), (None, "–   "),
-        (-0.01, "<10 ms"), (1e300, "1.0e+300 s "), (0.0, "0.00 ms"),
-    ],
-)  # fmt: skip
-def test_latencies_have_three_digits_and_a_unit(seconds: float | None, text: str) -> None:
-    assert latency_text(seconds) == text
-
-
-def test_a_unit_does_not_jump_around_a_second() -> None:
-    units = Units()
-    shown = []
-    for seconds in (0.97, 1.02, 0.99, 1.05, 1.12, 1.02, 0.95, 0.90):
-        shown.append(percentile_text(Percentile(seconds, True), units, "p50").split()[1])
-    assert shown == ["ms", "ms", "ms", "ms", "s", "s", "s", "ms"]
-
-
-def test_without_requests_or_an_answer_no_latency_is_shown() -> None:
-    idle = Window(60.0, [scraped("idle-after-load", 0), replace(scraped("idle-after-load", 1))])
-    for rows in (
-        latency_rows(read_latencies(idle, FULL), FULL, 60.0, True, 68, Units()),
-        latency_rows({}, FULL, 60.0, False, 68, Units()),
-        latency_rows(read_latencies(Window(60.0), FULL), FULL, 60.0, True, 68, Units()),
-    ):
-        for row in texts(rows[1:]):
-            assert re.fullmatch(r"[A-Za-z ]+?( +–){4}( +[–0])?", row), row
 
 
 # scheduler
@@ -286,95 +191,6 @@ def test_the_limit_stands_on_two_lines_and_its_finding_is_strong() -> None:
         for width in (8, 20, 78):
             for row in limit_rows(Limit("compute", text, {}, text), width):
                 assert width_of(row) == width
-
-
-# histories
-
-
-def test_slots_hold_means_growth_and_percentiles_of_their_time() -> None:
-    window = made([{"running": float(n), "generation_tokens": 100.0 * n} for n in range(20)], 20.0)
-    slots = Slots()
-    slots.follow(window, 10)
-    assert slots.values("running", gauge(lambda sample: sample.running)) == [n + 0.5 for n in range(0, 20, 2)]
-    rates = slots.values("tokens", growth_rate(lambda sample: sample.generation_tokens))
-    assert rates[1:] == [100.0] * 9
-    ttft = Slots()
-    ttft.follow(starved(), 60)
-    found = ttft.values("ttft", percentile_of("ttft", 50.0))
-    assert [value for value in found if value is not None][-1] == pytest.approx(29.9, abs=1.0)
-
-
-def test_slots_work_out_only_what_is_new() -> None:
-    calls: list[int] = []
-
-    def noted(before: Any, held: Any) -> float:
-        calls.append(len(held))
-        return 1.0
-
-    samples = [SampleRecord(at=at(second), running=1.0) for second in range(120)]
-    window, slots = Window(60.0, samples[:60]), Slots()
-    for sample in samples[60:]:
-        window.add(sample)
-        slots.follow(window, 30)
-        slots.values("x", noted)
-    assert len(calls) < 30 + 60 + 30  # each slot once when it is over, and the open one at each tick
-    other = Window(300.0, samples)
-    slots.follow(other, 30)
-    assert len(slots.values("x", noted)) == 30
-
-
-def test_slots_fill_the_columns_evenly() -> None:
-    assert slots_across(58, 60.0) == 29  # two columns each: a slot shorter than 2 s would often be empty
-    assert slots_across(58, 900.0) == 58
-    assert slots_across(39, 60.0) == 19
-    assert slots_across(1, 60.0) == slots_across(5, 1.0) == 1
-    slots = Slots()
-    slots.follow(starved(), slots_across(58, 60.0))
-    assert all(width_of(row) == 58 for row in history_rows(slots, 60.0, True, 58, 8))
-
-
-def test_a_gap_stays_a_gap_and_a_restart_is_no_rate() -> None:
-    samples = [SampleRecord(at=at(second), generation_tokens=t) for second, t in ((0, 0), (2, 10), (8, 40), (10, 5))]
-    slots = Slots()
-    slots.follow(Window(12.0, samples), 3)
-    values = slots.values("tokens", growth_rate(lambda sample: sample.generation_tokens))
-    assert values[-1] is None  # it fell
-    assert None in values[:-1] or len(values) < 3
-
-
-def test_a_single_look_that_failed_leaves_no_hole() -> None:
-    tokens = (0, 10, 20, None, 40, 50, 60, 70)
-    slots = Slots()
-    slots.follow(made([{"generation_tokens": t} for t in tokens], 8.0), 4)
-    assert slots.values("tokens", growth_rate(lambda sample: sample.generation_tokens))[-3:] == [10.0, 10.0, 10.0]
-
-
-def test_what_a_bucket_leaves_open_stands_at_the_bottom_of_a_history() -> None:
-    def scrape(count: float) -> dict[str, Any]:
-        return {
-            "raw": {"histograms": {"ttft": {"sum": 0.0, "count": count, "corners": [[0.01, count], [None, count]]}}}
-        }
-
-    slots = Slots()
-    slots.follow(made([scrape(float(n)) for n in range(8)], 8.0), 4)
-    assert slots.values("ttft", percentile_of("ttft", 99.0))[-1] == -0.01
-    rows = texts(history_rows(slots, 8.0, True, 39, 4))
-    assert rows[0].split()[:4] == ["TTFT", "p99", "<10", "ms"]
-    assert set(rows[-1].strip()) == {"▁"}
-
-
-def test_histories_fill_their_room_and_say_their_scale() -> None:
-    slots = Slots()
-    slots.follow(starved(), 50)
-    rows = history_rows(slots, 60.0, True, 58, 13)
-    assert len(rows) == 13
-    assert "0 to 77" in texts(rows)[0] or "0 to 7" in texts(rows)[0]
-    assert texts(rows)[0].startswith("TTFT p99")
-    assert any("█" in text for text in texts(rows))
-    assert [how_many(height) for height in (0, 2, 3, 4, 7, 8)] == [0, 0, 1, 1, 1, 2]
-    assert all(width_of(row) == 58 for row in rows)
-    silent = history_rows(slots, 60.0, False, 58, 13)
-    assert silent[0][1][0].strip() == "–"
 
 
 # everything, hostile

@@ -36,8 +36,10 @@ class Slots:
     def __init__(self) -> None:
         self._window: Window | None = None
         self._length = 0.0
-        self._first = 0
-        self._last = -1
+        self._begin()
+
+    def _begin(self) -> None:
+        self._first, self._last = 0, -1
         self._until = -math.inf
         self._held: dict[int, list[Timed]] = {}
         self._made: dict[tuple[Hashable, int], float | None] = {}
@@ -46,8 +48,8 @@ class Slots:
         """Take what is new in the window. Another window, or another number of slots, begins anew."""
         length = self._slot_length(window, count)
         if window is not self._window or length != self._length:
-            self.__init__()  # type: ignore[misc]
             self._window, self._length = window, length
+            self._begin()
         fresh: list[Timed] = []
         for sample in reversed(window.samples):
             at = parse_utc(sample.at).timestamp()
