@@ -105,5 +105,5 @@ def test_titles_grids_and_columns_keep_their_width() -> None:
     ]
     assert [text_of(row) for row in group("waiting", some, 25)][1] == "          deferred     0 "
     rows = beside([cells[:2], cells[2:]], (8, 8), 3)
-    assert [text_of(row) for row in rows] == ["cell 0    cell 2  ", "cell 1    cell 3  ", "          cell 4  "]
+    assert [text_of(row) for row in rows] == ["cell 0   cell 2  ", "cell 1   cell 3  ", "         cell 4  "]
     assert fit((("abc", ""),), 2) == (("ab", ""),)

@@ -292,6 +292,7 @@ def test_panels_are_packed_whole_in_their_order() -> None:
     assert [[text_of(row) for row in column] for column in pack(panels, 1, 8)] == [["a"] * 5 + ["c"] * 2]
     assert [len(column) for column in pack(panels, 2, 8)] == [7, 6]
     assert columns_of(39) == (1, 39)
-    assert columns_of(80) == (2, 39)
+    assert columns_of(78) == (1, 78)
+    assert columns_of(79) == columns_of(80) == (2, 39)
     assert columns_of(60) == (1, 60)
     assert math.prod(columns_of(5)) == 5

@@ -13,7 +13,7 @@ PLAIN, MUTED, STRONG, GOOD, WARNING, ERROR, ACCENT = "", "muted", "strong", "goo
 Piece = tuple[str, str]
 Row = tuple[Piece, ...]
 
-GAP = 2  # cells between two columns of panels
+GAP = 1  # cells between two columns of panels: two of the narrowest suit 80 cells
 NAME_W = 13  # of a figure's name; the figure ends where the first cell of a group does
 GROUP_W, CELL_W = 10, 14  # of a group's name, of one of its cells: two of them in the narrowest panel
 NARROWEST = GROUP_W + 2 * CELL_W + 1
