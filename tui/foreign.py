@@ -5,6 +5,7 @@ import asyncio
 import importlib
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -14,8 +15,10 @@ from engine.text import redact
 from tui.watched import Watched
 
 if TYPE_CHECKING:
-    from engine.gpu import GpuReader
+    from engine.gpu_look import GpuLook
+    from engine.records import GpuReading, ServerSample
 
+PATIENCE = 0.9  # of an interval, for an answer to be that interval's
 LOOPBACK = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
 ELSEWHERE = "GPUs are those of the server's own machine: not read here"
 
@@ -69,25 +72,41 @@ class ForeignServer(Watched):
             self.interval_s = seconds
             self._wake.set()
 
-    async def run(self, gpu: "GpuReader", sampled: Callable[["ForeignServer"], object]) -> None:
-        """Sample until cancelled, calling `sampled` after each. A server that does not answer is asked again."""
-        await asyncio.to_thread(importlib.import_module, "engine.sampler")  # httpx takes 0.16 s to load
-        from engine.sample_record import to_record
-        from engine.sampler import Sampler
-        from engine.visible_gpus import as_server_sees
+    async def run(self, gpu: "GpuLook", sampled: Callable[["ForeignServer"], object]) -> None:
+        """Sample until cancelled, calling `sampled` after each. While an answer is awaited, each interval says so, and
+        the server is not asked again."""
+        await asyncio.to_thread(importlib.import_module, "engine.sampler")
+        from engine.sampler import TIMEOUT_S, Sampler
 
-        sampler = Sampler(self.url, gpu, api_key=self._api_key)
+        sampler = Sampler(self.url, gpu if self.local else None, api_key=self._api_key)
+        pending: asyncio.Task[tuple[ServerSample | None, GpuReading, str | None]] | None = None
         try:
             while True:
                 began = time.monotonic()
-                server, reading, error = await sampler.once()
-                if self.local:
-                    reading = as_server_sees(reading, self._cuda_environ())
-                self.add(to_record(server, reading, error=error))
+                if pending is None:
+                    pending, asked = asyncio.create_task(sampler.once()), began
+                await asyncio.wait({pending}, timeout=PATIENCE * self.interval_s)
+                if pending.done():
+                    self._take(*pending.result())
+                    pending = None
+                else:
+                    reading = await gpu.read(min(TIMEOUT_S, self.interval_s))
+                    self._take(None, reading, f"{self.shown} has not answered for {time.monotonic() - asked:.1f} s.")
                 sampled(self)
                 await self._pause(began)
         finally:
+            if pending is not None:
+                pending.cancel()
+                await asyncio.gather(pending, return_exceptions=True)
             await sampler.close()
+
+    def _take(self, server: "ServerSample | None", reading: "GpuReading", error: str | None) -> None:
+        from engine.sample_record import to_record
+        from engine.visible_gpus import as_server_sees
+
+        # The GPUs that were read while a server of another machine hung are not its own.
+        seen = as_server_sees(reading, self._cuda_environ()) if self.local else replace(reading, gpus=(), note=None)
+        self.add(to_record(server, seen, error=error))
 
     def _cuda_environ(self) -> Mapping[str, str]:
         """Which GPUs it was started with, where its process was found."""

@@ -13,7 +13,7 @@ from store.records import SampleRecord
 
 Life = Literal["asking", "answers", "slow", "stalled", "asleep", "silent"]
 
-SILENT_INTERVALS = 2.0
+SILENT_INTERVALS, FAILED_INTERVALS = 2.0, 1.5  # without a word; where the last look failed
 LEAST_SILENT_S = 1.0  # at four looks a second a busy machine is late by more than two of them
 SLOW_S = 3.0  # a step of prefill may take as long on a small machine
 STALLED_S = 10.0
@@ -60,10 +60,9 @@ class Pulse:
 
     def liveness(self, now: float, began: float, interval_s: float) -> Liveness:
         """How it is at `now` (unix seconds); it has been asked every `interval_s` since `began`."""
-        limit = max(SILENT_INTERVALS * interval_s, LEAST_SILENT_S)
         heard = self.answered_at
-        if self.error is not None or now - (heard if heard is not None else began) > limit:
-            return Liveness("silent", None if heard is None else max(0.0, now - heard), self.error)
+        if now > self.silent_from(began, interval_s):
+            return Liveness("silent", None if heard is None else now - heard, self.error)
         if heard is None:
             return Liveness("asking")
         if not self._awake:
@@ -71,12 +70,14 @@ class Pulse:
         still = heard - self._moved_at
         if still >= STALLED_S:
             return Liveness("stalled", still)
-        return Liveness("slow", still) if still >= max(SLOW_S, limit) else Liveness("answers")
+        return Liveness("slow", still) if still >= max(SLOW_S, 2 * interval_s) else Liveness("answers")
 
-    def changes_at(self, began: float, interval_s: float) -> float:
-        """When silence begins if nothing more is heard, in unix seconds."""
-        heard = self.answered_at if self.answered_at is not None else began
-        return heard + max(SILENT_INTERVALS * interval_s, LEAST_SILENT_S)
+    def silent_from(self, began: float, interval_s: float) -> float:
+        """When it counts as silent if nothing more is heard of it, in unix seconds."""
+        if self.answered_at is None:
+            return began if self.error is not None else began + max(SILENT_INTERVALS * interval_s, LEAST_SILENT_S)
+        intervals = SILENT_INTERVALS if self.error is None else FAILED_INTERVALS
+        return self.answered_at + max(intervals * interval_s, LEAST_SILENT_S)
 
 
 def answered(sample: SampleRecord) -> bool:

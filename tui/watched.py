@@ -129,7 +129,7 @@ class Watched:
 
     def silent_from(self) -> float:
         """When it counts as silent if nothing more is heard of it, in unix seconds."""
-        return self._pulse.changes_at(self.began, self.interval_s)
+        return self._pulse.silent_from(self.began, self.interval_s)
 
     @property
     def error(self) -> str | None:

@@ -31,6 +31,7 @@ from tui.widgets.monitor_panel import MonitorPanel, is_tall
 if TYPE_CHECKING:
     from engine.discovery import FoundServer
     from engine.gpu import GpuReader
+    from engine.gpu_look import GpuLook
     from engine.gpu_owners import OwnerLook
     from store.reader import Reader
 
@@ -97,6 +98,7 @@ class MonitorScreen(LlmtuneScreen):
         self._owners: Owners = NOBODY
         self._drawn_at = 0.0
         self._gpus: GpuReader | None = None
+        self._gpu_look: GpuLook | None = None
 
     def compose_body(self) -> ComposeResult:
         yield MonitorPanel()
@@ -145,14 +147,13 @@ class MonitorScreen(LlmtuneScreen):
 
     def _sample(self, server: ForeignServer) -> None:
         """Begin to sample a server that is not ours."""
-        from tui.gpu_sharing import NoGpus, SharedGpus
+        from engine.gpu import GpuReader
+        from engine.gpu_look import GpuLook
 
-        if self._gpus is None:
-            self._gpus = SharedGpus()
-        gpus = self._gpus if server.local else NoGpus(server.gpu_note or "")
-        self.run_worker(
-            server.run(gpus, self._came), group=server.url, description=f"samples {server.shown}", exclusive=True
-        )
+        if self._gpus is None or self._gpu_look is None:
+            self._gpus = GpuReader()
+            self._gpu_look = GpuLook(self._gpus, shared=True)
+        self.run_worker(server.run(self._gpu_look, self._came), group=server.url, description=f"samples {server.shown}")
 
     def _came(self, server: ForeignServer) -> None:
         """A sample of a foreign server came."""
