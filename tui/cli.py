@@ -105,6 +105,7 @@ def build_parser() -> _Parser:
         metavar="S",
         help="rates and latencies over the last S seconds (since the last sample)",
     )
+    snapshot.add_argument("--record", action="store_true", help="keep the samples of servers that are not ours")
 
     sweep = add("sweep", "sweep", "start a session from a plan", vllm, as_json)
     sweep.add_argument("plan", metavar="PLAN.toml", help="the plan")

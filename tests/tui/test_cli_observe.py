@@ -92,8 +92,9 @@ def test_gpus_of_another_machine_are_not_this_one_s(
     assert (payload["gpus"], payload["note"]) == ([], "GPUs are those of the server's own machine: not read here")
 
 
-def test_a_window_is_over_a_series(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["snapshot", "--url", "http://127.0.0.1:9", "--window", "10"]) == 2
+@pytest.mark.parametrize("option", [["--window", "10"], ["--record"]])
+def test_a_window_is_over_a_series(option: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["snapshot", "--url", "http://127.0.0.1:9", *option]) == 2
     assert "give --watch too" in capsys.readouterr().err
 
 

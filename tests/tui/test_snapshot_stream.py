@@ -7,12 +7,15 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from store.database import open_reader
 from tests.lying_exporter import LyingExporter, exporter_thread
 from tests.served_pages import HOSTILE_NAMES, Served
+from tui.cli import main
 
 EVERY_S = 0.2
 
@@ -98,3 +101,22 @@ def test_a_window_gathers_what_came_in_it(exporter: LyingExporter) -> None:
         spans = [payload(process)["server"]["rates"] for _ in range(7)]
     assert spans[0] is None
     assert [span["over_s"] for span in spans[4:]] == pytest.approx([0.6, 0.6, 0.6], abs=0.15)
+
+
+def test_what_is_recorded_of_a_foreign_server_is_a_server_that_has_ended(
+    exporter: LyingExporter, tmp_path: Path
+) -> None:
+    place = tmp_path / "data"
+    with streaming("--url", exporter.url, "--record", "--data-dir", str(place)) as process:
+        shown = [payload(process)["at"] for _ in range(4)]
+        process.send_signal(signal.SIGINT)
+        assert process.wait(5) == 130
+    with open_reader(place / "llmtune.db") as reader:
+        (server,) = reader.servers()
+        samples = reader.samples(server_id=server.id)
+    assert (server.state, server.raw["foreign"], server.vllm_version) == ("stopped", exporter.url, "0.32.0")
+    assert [sample.at for sample in samples][:4] == shown
+    assert samples[0].generation_tokens is not None
+    assert main(["server", "logs", "--data-dir", str(place)]) == 2
+    assert main(["server", "list", "--all", "--data-dir", str(place)]) == 0
+    assert main(["server", "restart", "--data-dir", str(place)]) == 2

@@ -12,6 +12,7 @@ from store.location import data_dir, database_file
 from tui.output import complain
 
 if TYPE_CHECKING:
+    from engine.foreign_record import ForeignRecords
     from store.reader import Reader
 
 
@@ -39,3 +40,13 @@ def reading(place: Path) -> Iterator["Reader"]:
         raise NotFound(f"nothing has been recorded in {place} yet: start a sweep, or give another --data-dir")
     with open_reader(database_file(place)) as reader:
         yield reader
+
+
+@contextmanager
+def recording(place: Path) -> Iterator["ForeignRecords"]:
+    """Where samples of servers that are not ours are kept. Raises StoreError."""
+    from engine.foreign_record import WRITE_WITHIN_S, ForeignRecords
+    from store.database import open_writer
+
+    with open_writer(database_file(place), timeout_s=WRITE_WITHIN_S) as writer:
+        yield ForeignRecords(writer)

@@ -142,7 +142,7 @@ def listing(args: argparse.Namespace) -> int:
 
 def logs(args: argparse.Namespace) -> int:
     place = data_place(args)
-    found = servers(place)
+    found = [server for server in servers(place) if server.log_path]  # one that is not ours has no log here
     server = choose(found if args.name else found[-1:], args.name, "server")
     path = Path(server.log_path)
     for line in last_lines(path, max(0, args.lines)):

@@ -3,7 +3,7 @@
 import argparse
 import asyncio
 import os
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from engine.beat import Past, looks
 from engine.bottleneck import Limit, what_limits
 from engine.discovery import on_this_machine
+from engine.foreign_record import ForeignRecords
 from engine.gpu import GpuReader
 from engine.gpu_look import GpuLook
 from engine.records import GpuReading
@@ -21,11 +22,11 @@ from engine.text import clean
 from engine.window import Window
 from store.records import SampleRecord
 from tui.commands.monitor import server_url
-from tui.commands.places import data_place
+from tui.commands.places import data_place, recording
 from tui.commands.targets import Target, named, unnamed
 from tui.format import local_clock
 from tui.metric_text import number
-from tui.output import UsageError, say, say_json
+from tui.output import UsageError, complain, say, say_json
 
 NO_SERVER = "no server of ours runs and none is found on this machine; --url gives one's address"
 ELSEWHERE = "GPUs are those of the server's own machine: not read here"
@@ -34,23 +35,35 @@ LIMIT_S = 60.0
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.window and not args.watch:
-        raise UsageError("--window is over the samples of a series: give --watch too")
+    for option in ("window", "record"):
+        if getattr(args, option) and not args.watch:
+            raise UsageError(f"--{option} is for a series of samples: give --watch too")
     place = data_place(args)
     urls = tuple(dict.fromkeys(server_url(url) for url in args.url))
     # A key is told to those alone whom the person named: anybody may listen on this machine.
-    snapshots = Snapshots(args.json, args.watch, args.window, os.environ.get("VLLM_API_KEY") if urls else None)
-    return asyncio.run(snapshots.run(urls, place))
+    api_key = os.environ.get("VLLM_API_KEY") if urls else None
+    with recording(place) if args.record else nullcontext() as records:
+        snapshots = Snapshots(args.json, args.watch, args.window, api_key, records)
+        return asyncio.run(snapshots.run(urls, place))
 
 
 class Snapshots:
     """What one call prints. `every_s` None: one sample of each server, else one each `every_s` seconds for ever."""
 
-    def __init__(self, as_json: bool, every_s: float | None, window_s: float | None, api_key: str | None) -> None:
+    def __init__(
+        self,
+        as_json: bool,
+        every_s: float | None,
+        window_s: float | None,
+        api_key: str | None,
+        records: ForeignRecords | None = None,
+    ) -> None:
         self._as_json = as_json
         self._every_s = every_s
         self._window_s = window_s
         self._api_key = api_key
+        self._records = records
+        self._told: str | None = None
         self._reader = GpuReader()
         self._gpu = GpuLook(self._reader, shared=True)
 
@@ -100,11 +113,21 @@ class Snapshots:
                 gpus = gpu if here else GpuReading(gpu.at, gpu.clock, note=ELSEWHERE)
                 payload = snapshot_json(server, gpus, error, previous, url, stream=self._every_s is not None)
                 if self._every_s is not None:
-                    payload["limit"] = judge.limit(to_record(server, gpus, error=error))
+                    sample = to_record(server, gpus, error=error)
+                    payload["limit"] = judge.limit(sample)
+                    await self._record(target, sample)
                 self._print(payload, several)
                 if self._every_s is None:
                     return 0 if server else 1
         raise AssertionError("a stream that has no end ended")
+
+    async def _record(self, target: Target, sample: SampleRecord) -> None:
+        if self._records is None or target.ours:  # its keeper writes its samples
+            return
+        await asyncio.to_thread(self._records.keep, target.url, sample)
+        if self._records.trouble != self._told and self._records.trouble:
+            complain(f"samples are not recorded now: {self._records.trouble}")
+        self._told = self._records.trouble
 
     def _print(self, payload: dict[str, Any], several: bool) -> None:
         once = self._every_s is None

@@ -19,6 +19,7 @@ class Target(NamedTuple):
 
     url: str
     knobs: Callable[[SampleRecord], Knobs]
+    ours: bool = False
 
 
 def named(urls: tuple[str, ...]) -> tuple[Target, ...]:
@@ -44,7 +45,7 @@ def _own(place: Path) -> Target | None:
         return None
     newest = max(ready, key=lambda server: server.ready_at or "")
     host = f"[{newest.host}]" if ":" in newest.host else newest.host
-    return Target(f"http://{host}:{newest.port}", partial(knobs_of, newest))
+    return Target(f"http://{host}:{newest.port}", partial(knobs_of, newest), ours=True)
 
 
 def _flags(url: str, running: tuple[FoundServer, ...]) -> Mapping[str, Any] | None:
