@@ -34,7 +34,8 @@ class Recorder:
     """A context manager that takes a sample each second. `run_id` is stamped on the samples taken while it is set;
     while none is, old samples of all servers are thinned (store.thinning), some each second until there are no more.
 
-    `environ` is the server's: of the GPUs only those count that its CUDA_VISIBLE_DEVICES names. Sampling that ends by
+    `environ` is the server's: of the GPUs only those are kept that its CUDA_VISIBLE_DEVICES names, and of them the
+    first `uses` summed (None: all). Sampling that ends by
     an error of its own costs samples, never a result: the error becomes an event.
     """
 
@@ -47,11 +48,13 @@ class Recorder:
         environ: Mapping[str, str],
         api_key: str | None = None,
         client: Getter | None = None,
+        uses: int | None = None,
     ) -> None:
         self.run_id: int | None = None
         self._journal = journal
         self._server_id = server_id
         self._environ = environ
+        self._uses = uses
         self._sampler = Sampler(base_url, gpu, api_key, client)
         self._unwritten: deque[SampleRecord] = deque(maxlen=KEPT_UNWRITTEN)
         self._of_run: list[SampleRecord] = []
@@ -76,7 +79,7 @@ class Recorder:
     async def take(self) -> None:
         """Take one sample now. A run's first and last are taken so, on its very edges."""
         server, gpu, error = await self._sampler.once()
-        seen = as_server_sees(gpu, self._environ)
+        seen = as_server_sees(gpu, self._environ, self._uses)
         record = to_record(server, seen, self._server_id, self.run_id, error=error)
         self._unwritten.append(record)
         if server is not None:

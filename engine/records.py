@@ -169,6 +169,7 @@ class GpuReading:
     driver: str | None = None
     cuda: str | None = None
     note: str | None = None
+    used: int | None = None  # how many of `gpus`, from the first, a server computes on; None: all
 
 
 @dataclass(frozen=True, slots=True)

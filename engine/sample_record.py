@@ -30,12 +30,12 @@ def to_record(
     run_id: int | None = None,
     error: str | None = None,
 ) -> SampleRecord:
-    """One row for the database. All GPUs of `gpu` count (engine.visible_gpus leaves those that the server sees);
-    `error` says why there is no server.
+    """One row for the database. `gpu` has the GPUs that the server sees (engine.visible_gpus), of which those that it
+    uses are summed; `error` says why there is no server.
 
     A figure of several GPUs is None as soon as one of them cannot be read: a sum over some of them would be wrong.
     """
-    gpus = gpu.gpus
+    gpus = gpu.gpus[: gpu.used]
     utilization = _sum(sample.util_perc for sample in gpus)
     return SampleRecord(
         at=server.at if server else gpu.at,

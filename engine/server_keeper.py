@@ -25,6 +25,7 @@ from engine.recorder import Recorder, gpu_used
 from engine.records import EngineError, Installation, LaunchFailed, ServerSpec
 from engine.stop import ReadGpuUsed
 from engine.supervise import Supervised
+from engine.visible_gpus import gpus_used
 from store.database import open_reader, open_writer
 from store.errors import StoreError
 from store.location import database_file
@@ -107,7 +108,7 @@ class ServerKeeper:
         try:
             async with Recorder(
                 self._journal, self._server_id, supervised.server.base_url, self._gpu, self._environ,
-                api_key(self._spec, os.environ),
+                api_key(self._spec, os.environ), uses=gpus_used(self._spec.flags, self._spec.extra_args),
             ):  # fmt: skip
                 await self._serve(supervised)
             await self._journal.event("stopping")

@@ -3,30 +3,54 @@
 https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#env-vars
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from engine.command import flag_name
 from engine.records import GpuReading, GpuSample
 from engine.text import clean
 
+_SPLITS = ("tensor-parallel-size", "pipeline-parallel-size", "prefill-context-parallel-size")
+_SPLITTING = ("-tp", "-pp", "-pcp", "-dp")
+# Ranks on other machines, or of other servers.
+_SPREAD = ("nnodes", "node-rank", "headless", "data-parallel-address", "data-parallel-rank")
+_SPREAD += ("data-parallel-external-lb", "data-parallel-hybrid-lb")
 _NAMES = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
 
 
-def as_server_sees(reading: GpuReading, environ: Mapping[str, str]) -> GpuReading:
-    """The reading with the GPUs of a server that was started with `environ` alone, its first one first. Where that
-    leaves none, or an order that cannot be known, `note` says so."""
+def as_server_sees(reading: GpuReading, environ: Mapping[str, str], used: int | None = None) -> GpuReading:
+    """The reading with the GPUs of a server that was started with `environ` alone, its first one first, and how many
+    of them it uses. Where that leaves none, or an order that cannot be known, `note` says so."""
     indices = visible_indices(environ, reading.gpus)
     if not reading.gpus:
         return reading
     note = reading.note or visible_note(environ, reading.gpus)
     if indices is None:
-        return replace(reading, note=note)
+        return replace(reading, note=note, used=used)
     by_index = {gpu.index: gpu for gpu in reading.gpus}
     gpus = tuple(by_index[index] for index in indices if index in by_index)
     if reading.note and any(gpu.error for gpu in reading.gpus) and not any(gpu.error for gpu in gpus):
         note = visible_note(environ, reading.gpus)  # it was said of another's GPU
-    return replace(reading, gpus=gpus, note=note)
+    return replace(reading, gpus=gpus, note=note, used=used)
+
+
+def gpus_used(flags: Mapping[str, Any], extra_args: Sequence[str] = ()) -> int | None:
+    """How many GPUs of this machine `vllm serve` with these flags computes on: one a rank, from the first it sees. None
+    where its ranks may be spread over machines or servers, a size is no number, or `extra_args` may say another."""
+    given = {flag_name(name): value for name, value in flags.items()}
+    if any(name in given for name in _SPREAD) or given.get("distributed-executor-backend") == "ray":
+        return None
+    if any(argument.startswith(_SPLITTING) or "-parallel-size" in argument for argument in extra_args):
+        return None
+    sizes = [given.get(name, 1) for name in _SPLITS]
+    sizes.append(given.get("data-parallel-size-local", given.get("data-parallel-size", 1)))
+    try:
+        return max(1, math.prod(int(size) for size in sizes))
+    except (TypeError, ValueError):
+        return None
 
 
 def visible_indices(environ: Mapping[str, str], gpus: Sequence[GpuSample] = ()) -> tuple[int, ...] | None:

@@ -19,6 +19,7 @@ from engine.recorder import Recorder, gpu_used
 from engine.records import Installation, LaunchFailed, ServerSpec
 from engine.supervise import Supervised
 from engine.text import redact_env
+from engine.visible_gpus import gpus_used
 from store.clock import utc_now
 from store.records import LaunchRecord, ServerRecord
 from tuning.controls import Controls
@@ -127,7 +128,7 @@ class Launching:
         try:
             async with Recorder(
                 self._journal, server_id, supervised.server.base_url, self._gpu, self._environ,
-                api_key(spec, os.environ),
+                api_key(spec, os.environ), uses=gpus_used(spec.flags, spec.extra_args),
             ) as recorder:  # fmt: skip
                 await self._controls.or_cut(supervised.wait_ready(READY_WITHIN_S))
                 await self._journal.update(LaunchRecord, launch_id, state="ready", ready_at=utc_now())

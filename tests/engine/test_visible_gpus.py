@@ -1,11 +1,14 @@
 """The GPUs that a server sees: numbers, UUIDs, their order, MIG slices, what cannot be known."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from engine.records import GpuReading, GpuSample
-from engine.visible_gpus import as_server_sees, cuda_environ, visible_indices, visible_note
+from engine.sample_record import to_record
+from engine.visible_gpus import as_server_sees, cuda_environ, gpus_used, visible_indices, visible_note
 
 GPUS = tuple(GpuSample(index, uuid=f"GPU-{index}abc-{index}") for index in range(4))
 
@@ -97,3 +100,34 @@ def test_a_processs_own_variables_are_read(tmp_path: Path) -> None:
     (tmp_path / "7" / "environ").write_bytes(b"A=1\0CUDA_VISIBLE_DEVICES=3,1\0CUDA_DEVICE_ORDER=PCI_BUS_ID\0\xff\0")
     assert cuda_environ(7, tmp_path) == {"CUDA_VISIBLE_DEVICES": "3,1", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
     assert cuda_environ(8, tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    ("flags", "extra", "used"),
+    [
+        ({}, (), 1),
+        ({"tensor-parallel-size": 4}, (), 4),
+        ({"tensor_parallel_size": "2", "data-parallel-size": 2, "pipeline-parallel-size": 2}, (), 8),
+        ({"data-parallel-size": 16, "data-parallel-size-local": 8}, (), 8),
+        ({"tensor-parallel-size": 2, "distributed-executor-backend": "mp"}, (), 2),
+        ({"tensor-parallel-size": 2, "distributed-executor-backend": "ray"}, (), None),
+        ({"tensor-parallel-size": 2, "nnodes": 2}, (), None),
+        ({"tensor-parallel-size": "two"}, (), None),
+        ({"tensor-parallel-size": None}, (), None),
+        ({}, ("-tp", "2"), None),
+        ({}, ("--tensor-parallel-size=2",), None),
+        ({}, ("--enforce-eager",), 1),
+    ],
+)
+def test_how_many_gpus_a_server_computes_on(flags: dict[str, Any], extra: tuple[str, ...], used: int | None) -> None:
+    assert gpus_used(flags, extra) == used
+
+
+def test_all_gpus_that_it_sees_are_kept_and_those_that_it_uses_are_summed() -> None:
+    """An idle H200 takes 78 W: seven of them would be more than half of what a server on the eighth takes."""
+    eight = replace(EIGHT, gpus=tuple(replace(gpu, power_w=612.0 if gpu.index == 7 else 78.0) for gpu in EIGHT.gpus))
+    record = to_record(None, as_server_sees(eight, {"CUDA_VISIBLE_DEVICES": "7,6,5"}, gpus_used({})))
+    assert record.gpu_power_w == 612.0
+    assert [gpu["index"] for gpu in record.raw["gpus"]] == [7, 6, 5]
+    assert to_record(None, as_server_sees(eight, {}, 2)).gpu_power_w == 156.0
+    assert to_record(None, as_server_sees(eight, {}, None)).gpu_power_w == 612.0 + 7 * 78.0
