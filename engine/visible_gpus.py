@@ -16,8 +16,10 @@ from engine.text import clean
 _SPLITS = ("tensor-parallel-size", "pipeline-parallel-size", "prefill-context-parallel-size")
 _SPLITTING = ("-tp", "-pp", "-pcp", "-dp")
 # Ranks on other machines, or of other servers.
-_SPREAD = ("nnodes", "node-rank", "headless", "data-parallel-address", "data-parallel-rank")
-_SPREAD += ("data-parallel-external-lb", "data-parallel-hybrid-lb")
+_SPREAD = (
+    "nnodes", "node-rank", "headless", "data-parallel-address", "data-parallel-rank", "data-parallel-external-lb",
+    "data-parallel-hybrid-lb",
+)  # fmt: skip
 _NAMES = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
 
 
