@@ -15,6 +15,10 @@ from engine.text import clean
 
 Series = Mapping[str, Sequence[Reading]]
 
+# A sample is kept each second. No vLLM comes near these; a page that does must not fill the store.
+LONGEST_NAME = 256
+MOST_NAMES = 256  # of one label; the rest are one, "other"
+
 
 def parse_metrics(text: str, at: str, clock: float, reader: PageReader | None = None) -> ServerSample:
     """One sample of a scrape: `at` UTC ISO 8601, `clock` the monotonic seconds of the same moment.
@@ -76,7 +80,7 @@ def parse_metrics(text: str, at: str, clock: float, reader: PageReader | None = 
             )
             for engine in sorted(running.keys() | waiting.keys() | kv_by_engine.keys(), key=_engine_order)
         ),
-        unknown=unknown,
+        unknown=tuple(name[:LONGEST_NAME] for name in unknown[:MOST_NAMES]),
     )
 
 
@@ -110,7 +114,8 @@ def _by_label(
 ) -> dict[str, float]:
     groups: dict[str, list[float]] = {}
     for reading in readings:
-        groups.setdefault(clean(reading.labels.get(label, unlabelled)), []).append(reading.value)
+        name = clean(reading.labels.get(label, unlabelled), LONGEST_NAME)
+        groups.setdefault(name if name in groups or len(groups) < MOST_NAMES else "other", []).append(reading.value)
     return {name: value for name, values in groups.items() if math.isfinite(value := combine(values))}
 
 
@@ -121,7 +126,7 @@ def _engine_order(engine: str) -> tuple[int, str]:
 def _model_name(series: Series) -> str | None:
     for readings in series.values():
         if name := readings[0].labels.get("model_name"):
-            return clean(name)
+            return clean(name, LONGEST_NAME)
     return None
 
 
@@ -133,7 +138,8 @@ def _lora(series: Series) -> LoraUse | None:
     labels = max(readings, key=lambda reading: reading.value).labels
 
     def adapters(label: str) -> tuple[str, ...]:
-        return tuple(clean(name) for part in labels.get(label, "").split(",") if (name := part.strip()))
+        listed = labels.get(label, "").split(",", MOST_NAMES)[:MOST_NAMES]
+        return tuple(clean(name, LONGEST_NAME) for part in listed if (name := part.strip()))
 
     try:
         most = _finite(float(labels.get("max_lora", "")))
@@ -145,7 +151,7 @@ def _lora(series: Series) -> LoraUse | None:
 def _sleep_state(series: Series) -> str | None:
     for reading in series.get(names.SLEEP_STATE, ()):
         if reading.value == 1 and (state := reading.labels.get("sleep_state")):
-            return clean(state)
+            return clean(state, LONGEST_NAME)
     return None
 
 

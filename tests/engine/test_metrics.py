@@ -298,6 +298,21 @@ def test_model_names_of_any_kind(label: str, name: str) -> None:
     assert (found.model_name, found.running) == (name, 3.0)
 
 
+def test_a_page_of_endless_names_makes_a_sample_of_ordinary_size() -> None:
+    long = "x" * 10_000
+    page = f'vllm:num_requests_running{{model_name="{long}"}} 1\nvllm:{long} 1\n'
+    for number in range(3000):
+        page += f'vllm:request_success_total{{engine="{number}",finished_reason="{number}"}} 1\n'
+        page += f'vllm:generation_tokens_total{{engine="{number}"}} 1\nvllm:brand_new_{number} 1\n'
+    page += f'vllm:lora_requests_info{{running_lora_adapters="{",".join(map(str, range(3000)))}"}} 1\n'
+    found = sample(page)
+    assert (sum(found.requests_finished.values()), len(found.requests_finished)) == (3000.0, 257)
+    assert found.generation_tokens == 3000.0
+    assert found.lora is not None
+    assert len(found.lora.running) == 256
+    assert len(repr(found)) < 50_000
+
+
 def test_series_of_a_newer_vllm_are_named() -> None:
     found = sample('vllm:brand_new_total{engine="0"} 1.0\nvllm:num_requests_running{engine="0"} 1.0\nother 2.0\n')
     assert found.unknown == ("vllm:brand_new_total",)

@@ -13,6 +13,7 @@ from store.database import open_writer
 from store.records import ServerRecord
 from tui.cli import main
 from tui.commands.explain import explanation_lines
+from tui.commands.monitor import server_url
 from tui.commands.snapshot import snapshot_line, snapshot_lines
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
@@ -101,6 +102,20 @@ def test_a_window_is_over_a_series(option: list[str], capsys: pytest.CaptureFixt
 def test_a_server_that_does_not_answer_is_a_failure(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["snapshot", "--url", "http://127.0.0.1:9"]) == 1
     assert "127.0.0.1:9" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("written", "url"),
+    [
+        ("127.0.0.1:8000/v1/", "http://127.0.0.1:8000"),
+        ("https://u:p@gpu.example/prefix/metrics", "https://u:p@gpu.example/prefix"),
+        ("[::1]:8000", "http://[::1]:8000"),
+        ("8000", "http://127.0.0.1:8000"),
+        (":8000", "http://127.0.0.1:8000"),
+    ],
+)
+def test_addresses_as_people_write_them(written: str, url: str) -> None:
+    assert server_url(written) == url
 
 
 def test_lines_of_a_snapshot_show_absent_as_absent() -> None:

@@ -8,10 +8,11 @@ from tui.output import UsageError
 
 
 def server_url(text: str) -> str:
-    """The address of a server as the rest of the program wants it: `127.0.0.1:8000/v1` → `http://127.0.0.1:8000`.
-    Raises UsageError."""
+    """The address of a server as the rest of the program wants it: `127.0.0.1:8000/v1` → `http://127.0.0.1:8000`, a
+    bare port is one of this machine. Raises UsageError."""
     from urllib.parse import urlsplit
 
+    text = f"127.0.0.1:{text.removeprefix(':')}" if text.removeprefix(":").isdecimal() else text
     whole = text if "://" in text else f"http://{text}"
     try:
         parts = urlsplit(whole)
