@@ -61,7 +61,7 @@ class Subject:
     words: tuple[str, ...] = ()
     trouble: str | None = None
     stages: tuple[str, ...] = ()  # of a start that is under way
-    kv_tokens: float | None = None
+    kv_tokens: float | None = None  # of one engine: the share in use is the fullest one's
     knobs: Knobs = NO_KNOBS
     events: tuple[EventRecord, ...] = ()
     gpu_note: str | None = None
@@ -101,7 +101,7 @@ class Subject:
             ),
             trouble=trouble,
             stages=tuple(item.plain for item in checklist(server, look.now)) if server.state == "starting" else (),
-            kv_tokens=_number(server.facts.get("kv_cache_tokens")) or _told(watched, "kv_cache_tokens"),
+            kv_tokens=_number(server.facts.get("kv_cache_tokens")) or _one_cache(watched),
             knobs=watched.knobs,
             events=_joined(events, watched.events),
             gpu_note=_gpu_note(watched, now),
@@ -131,7 +131,7 @@ class Subject:
                 *([f"up {span(now - started)}"] if started else []),
             ),
             trouble=_trouble(life),
-            kv_tokens=_told(server, "kv_cache_tokens"),
+            kv_tokens=_one_cache(server),
             knobs=server.knobs,
             events=server.events,
             gpu_note=server.gpu_note or _gpu_note(server, now),
@@ -152,9 +152,7 @@ class Subject:
     @property
     def engines(self) -> int:
         """Data-parallel ranks."""
-        told = self.watched.answered if self.watched is not None else None
-        found = told.raw.get("engines") if told is not None else None
-        return max(1, len(found)) if isinstance(found, list) else 1
+        return _engines(self.watched) if self.watched is not None else 1
 
     @property
     def max_seqs(self) -> float | None:
@@ -210,6 +208,17 @@ def _gpu_note(watched: Watched, now: float) -> str | None:
 
 def _joined(stored: tuple[EventRecord, ...], derived: tuple[EventRecord, ...]) -> tuple[EventRecord, ...]:
     return tuple(sorted((*stored, *derived), key=lambda event: event.at)) if derived else stored
+
+
+def _engines(watched: Watched) -> int:
+    found = watched.answered.raw.get("engines") if watched.answered is not None else None
+    return max(1, len(found)) if isinstance(found, list) else 1
+
+
+def _one_cache(watched: Watched) -> float | None:
+    """A sample has the size of all engines' caches."""
+    told = _told(watched, "kv_cache_tokens")
+    return told / _engines(watched) if told is not None else None
 
 
 def _told(watched: Watched, name: str) -> float | None:

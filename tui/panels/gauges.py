@@ -93,11 +93,8 @@ def gauge_rows(reading: Reading, history: Sequence[float | None], width: int, he
 
 
 def _size(subject: Subject) -> str:
-    """Of one engine: the share is the fullest one's, and the size that is told is of all."""
-    size, engines = subject.kv_tokens, subject.engines
-    if size is None:
-        return ""
-    return f"of {number(size / engines)} tokens{' each' if engines > 1 else ''}"
+    size = subject.kv_tokens
+    return f"of {number(size)} tokens{' each' if subject.engines > 1 else ''}" if size is not None else ""
 
 
 def _reasons(subject: Subject) -> str:

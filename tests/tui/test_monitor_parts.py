@@ -1,0 +1,96 @@
+"""The Monitor's pure parts: histories in columns, blocks in their order, the samples that a window is begun with."""
+
+import random
+from datetime import timedelta
+from itertools import product
+
+import pytest
+
+from store.clock import format_utc
+from store.records import SampleRecord
+from tests.tui.conftest import NOW
+from tui.history import History
+from tui.monitor_layout import places
+from tui.watched import Watched
+
+
+def at(second: float) -> SampleRecord:
+    return SampleRecord(at=format_utc(NOW + timedelta(seconds=second)), running=second, generation_tokens=10 * second)
+
+
+def filled(seconds: list[float], window_s: float, count: int, counter: bool = False) -> History:
+    history = History(lambda sample: sample.generation_tokens if counter else sample.running, counter)
+    history.rebuild([(second, at(second)) for second in seconds], window_s, count, 1.0)
+    return history
+
+
+def test_columns_keep_gaps_and_bridge_a_missed_look() -> None:
+    history = filled([float(second) for second in range(60) if second not in (20, *range(40, 50))], 60.0, 60)
+    columns = history.columns(59.0)
+    assert len(columns) == 60
+    assert columns[20:22] == [21.0, 21.0]
+    assert columns[40:50] == [None] * 10
+    assert columns[59] == 59.0
+    assert history.columns(159.0) == [None] * 60  # it ended long ago
+    assert len(filled([0.0, 1.0], 60.0, 12).columns(1.0)) == 12
+    assert filled([], 60.0, 5).columns(0.0) == [None] * 5
+
+
+def test_columns_that_grow_are_those_that_are_built() -> None:
+    chance = random.Random(4)
+    times = sorted(chance.uniform(0, 120) for _ in range(150))
+    grown = filled([], 60.0, 26, counter=True)
+    for second in times:
+        grown.add(second, at(second))
+    # What lies before the window gives its first column less than it had.
+    assert grown.columns(times[-1])[1:] == pytest.approx(filled(times, 60.0, 26, counter=True).columns(times[-1])[1:])
+
+
+def test_a_rate_has_gaps_at_restarts_and_where_nothing_was_read() -> None:
+    history = History(lambda sample: sample.generation_tokens, counter=True)
+    history.rebuild([], 10.0, 10, 1.0)
+    for second, value in enumerate((100.0, 150.0, None, 250.0, 10.0, 30.0, float("nan"))):
+        history.add(float(second), SampleRecord(at=format_utc(NOW), generation_tokens=value))
+    assert history.columns(6.0)[-7:] == [None, 50.0, None, None, None, 20.0, None]
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 120, 200])
+def test_blocks_never_take_more_lines_than_there_are(width: int) -> None:
+    for height, state, gpu in product(range(1, 60), (1, 2, 4), (1, 3, 12)):
+        found = places(width, height, state, gpu, overview=3)
+        assert 0 < found.lines <= height
+        assert (found.side > 0) == (width >= 120)
+
+
+def test_a_terminal_of_80x24_has_all_that_must_be_seen_at_once() -> None:
+    found = places(80, 22)
+    assert (found.state, found.gauges, found.latencies, found.gpu, found.limit) == (2, 6, 5, 3, 2)
+    assert found.events >= 2
+    trouble = places(80, 22, state=4)
+    assert (trouble.gauges, trouble.latencies, trouble.gpu, trouble.limit) == (6, 5, 3, 2)
+
+
+def test_what_matters_most_goes_last() -> None:
+    small = places(80, 10)
+    assert (small.state, small.gauges) == (2, 5)
+    assert not small.events
+    assert not small.rules
+    tiny = places(20, 3)
+    assert (tiny.state, tiny.gauges, tiny.latencies) == (1, 2, 0)
+
+
+def test_a_longer_window_begins_with_what_is_known() -> None:
+    watched = Watched(NOW.timestamp())
+    for second in range(1000):
+        watched.add(at(second))
+    assert watched.window.seen() == 60.0
+    watched.reach(900.0)
+    assert watched.window.seen() == pytest.approx(900.0, abs=5.0)
+    assert len(watched.window) < 250  # of the distant past one in five seconds
+    watched.add(at(1000))
+    assert watched.window.newest == at(1000)
+    assert watched.rate("output") == pytest.approx(10.0)
+    columns = watched.history("running", watched.newest_at or 0.0, 30)
+    assert None not in columns[1:]
+    watched.add(at(999))  # late: dropped
+    assert watched.newest == at(1000)
