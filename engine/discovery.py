@@ -10,7 +10,8 @@ import os
 import re
 import shlex
 import socket
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from engine.records import EngineError
 from engine.text import clean, redact_argv
 
 DEFAULT_PORT = 8000
+TABLE_AGAIN_S = 60.0
 _LONGEST_COMMAND = 2**16
 _INTERPRETER = re.compile(r"(python|pypy)[\d.]*")
 _TITLE = re.compile(r"[\w.-]+::APIServer(_\d+)?")  # setproctitle; the prefix is VLLM_PROCESS_NAME_PREFIX
@@ -48,9 +50,32 @@ class _Candidate:
     argv: tuple[str, ...]  # from `vllm` or `-m` on; empty for a process that only has a title
 
 
+class Finder:
+    """Looks again and again. The kernel's table of sockets costs some ms to read, command lines less: it is read only
+    while a command has no socket yet or commands come or go, and now and then."""
+
+    def __init__(self, proc: Path = Path("/proc"), clock: Callable[[], float] = time.monotonic) -> None:
+        self._proc = proc
+        self._clock = clock
+        self._known: tuple[list[_Candidate], tuple[FoundServer, ...], float] = [], (), 0.0
+
+    def found(self) -> tuple[FoundServer, ...]:
+        """See found_servers."""
+        candidates = _candidates(self._proc)
+        known, servers, read_at = self._known
+        settled = len(servers) == len(known) and self._clock() < read_at + TABLE_AGAIN_S
+        if candidates != known or not settled:
+            servers = _listening(self._proc, candidates)
+            self._known = candidates, servers, self._clock()
+        return servers
+
+
 def found_servers(proc: Path = Path("/proc")) -> tuple[FoundServer, ...]:
     """Those that listen now, by port. Reads every command line, some ms for 500 processes: call it on a thread."""
-    candidates = _candidates(proc)
+    return _listening(proc, _candidates(proc))
+
+
+def _listening(proc: Path, candidates: Sequence[_Candidate]) -> tuple[FoundServer, ...]:
     if not candidates:
         return ()
     listening = listeners(proc)

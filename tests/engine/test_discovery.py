@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.discovery import FoundServer, found_servers, on_this_machine
+from engine.discovery import Finder, FoundServer, found_servers, on_this_machine
+from engine.listeners import Listener, listeners
 
 LISTEN, ESTABLISHED = "0A", "01"
 
@@ -232,6 +233,39 @@ def test_a_command_line_that_cannot_be_read_whole_still_says_where_it_listens(ma
     machine.process(40, *argv, holds=(11,))
     (found,) = machine.found()
     assert (found.url, found.flags) == ("http://127.0.0.1:8800", {"port": "8800"})
+
+
+def test_who_looks_again_reads_the_table_only_where_something_may_have_changed(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, reads = [0.0], []
+
+    def counted(proc: Path) -> list[Listener]:
+        reads.append(now[0])
+        return listeners(proc)
+
+    monkeypatch.setattr("engine.discovery.listeners", counted)
+    finder = Finder(machine.root, lambda: now[0])
+
+    def look(after_s: float) -> list[int]:
+        now[0] += after_s
+        machine.found()  # writes the table
+        reads.clear()
+        return [one.pid for one in finder.found()]
+
+    assert (look(0), reads) == ([], [])
+    machine.process(40, *SERVE, "--port", "8100", holds=(11,))
+    assert (look(5), reads) == ([], [5.0])  # it loads its model
+    assert (look(5), reads) == ([], [10.0])
+    machine.socket("127.0.0.1", 8100, 11)
+    assert (look(5), reads) == ([40], [15.0])
+    assert (look(5), reads) == ([40], [])
+    assert (look(60), reads) == ([40], [80.0])
+    machine.process(41, *SERVE, "--port", "8101", holds=(12,))
+    machine.socket("127.0.0.1", 8101, 12)
+    assert (look(5), reads) == ([40, 41], [85.0])
+    (machine.root / "40" / "cmdline").write_bytes(b"")
+    assert (look(5), reads) == ([41], [90.0])
 
 
 def test_processes_that_go_while_they_are_looked_at(machine: Machine) -> None:

@@ -177,6 +177,7 @@ def snapshot_lines(payload: dict[str, Any]) -> list[str]:
             f"GPU {gpu['index']}  {clean(str(gpu['name'] or ''), 40)}  "
             f"{number(gpu['mem_used_gib'])} of {number(gpu['mem_total_gib'])} GiB, {number(gpu['util_perc'])} % busy, "
             f"{number(gpu['power_w'])} of {number(gpu['power_limit_w'])} W, {number(gpu['temp_c'])} °C"
+            + (f"  {clean(str(gpu['error']), 80)}" if gpu.get("error") else "")
         )
     return [*lines, clean(str(payload["note"]), 200)] if payload["note"] else lines
 
