@@ -64,8 +64,10 @@ def open_writer(
     return Writer(connection, path)
 
 
-def open_reader(path: Path, *, steps: tuple[Step, ...] = STEPS, timeout_s: float = READER_TIMEOUT_S) -> Reader:
-    """The reading end of the database at `path`; its connection cannot write.
+def open_reader(
+    path: Path, *, steps: tuple[Step, ...] = STEPS, timeout_s: float = READER_TIMEOUT_S, remembers: bool = False
+) -> Reader:
+    """The reading end of the database at `path`; its connection cannot write. `remembers` is the Reader's.
 
     A file that is older, blank, or was left in mid-transaction by a killed writer is first put right by a writer. In a
     folder that cannot be written the answers may be those of the moment of opening.
@@ -74,11 +76,11 @@ def open_reader(path: Path, *, steps: tuple[Step, ...] = STEPS, timeout_s: float
     if not path.exists():
         raise NotFound(f"Nothing is kept in {path.parent} yet: start a server or a sweep, or name another --data-dir")
     try:
-        return _open_current(path, steps, timeout_s)
+        return _open_current(path, steps, timeout_s, remembers)
     except _NeedsWriter:
         open_writer(path, steps=steps).close()
     try:
-        return _open_current(path, steps, timeout_s)
+        return _open_current(path, steps, timeout_s, remembers)
     except _NeedsWriter as error:
         raise read_only(path) from error
 
@@ -91,7 +93,7 @@ class _NeedsWriter(Exception):
     """The file cannot be read as it is; a writer would put it right."""
 
 
-def _open_current(path: Path, steps: tuple[Step, ...], timeout_s: float) -> Reader:
+def _open_current(path: Path, steps: tuple[Step, ...], timeout_s: float, remembers: bool) -> Reader:
     connection = _connect_read_only(path, timeout_s, immutable=False)
     try:
         with translated(path):
@@ -117,7 +119,7 @@ def _open_current(path: Path, steps: tuple[Step, ...], timeout_s: float) -> Read
     except BaseException:
         connection.close()
         raise
-    return Reader(connection, path, roll_back=lambda: open_writer(path, steps=steps).close())
+    return Reader(connection, path, lambda: open_writer(path, steps=steps).close(), remembers)
 
 
 def _connect_read_only(path: Path, timeout_s: float, *, immutable: bool) -> sqlite3.Connection:

@@ -1,6 +1,5 @@
 """Reads records: a connection that cannot write, and the questions that screens, commands and keepers ask."""
 
-import json
 import sqlite3
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +8,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from store.clock import format_utc, parse_utc
 from store.errors import NotFound, translated
 from store.records import (
     EventRecord,
@@ -22,7 +20,8 @@ from store.records import (
     SessionRecord,
     SessionState,
 )
-from store.rows import R, from_row, shape
+from store.rows import R, Remembered, from_row, shape
+from store.spread import spread
 
 ACTIVE_SERVER_STATES = ("starting", "ready", "stopping")
 
@@ -60,13 +59,17 @@ class Reader:
     """The reading end of a database; made by `store.database.open_reader`. Safe to call from several threads. Every
     method raises StoreError. Each answer is fetched whole, so no read lock outlives a call."""
 
-    def __init__(self, connection: sqlite3.Connection, path: Path, roll_back: Callable[[], None]) -> None:
-        """`roll_back` ends the transaction that a killed writer has left in the file."""
+    def __init__(
+        self, connection: sqlite3.Connection, path: Path, roll_back: Callable[[], None], remembers: bool = False
+    ) -> None:
+        """`roll_back` ends the transaction that a killed writer has left in the file. `remembers` keeps the sessions
+        and servers it has read: for one who asks for the same again and again (store.rows.Remembered)."""
         self.path = path
         self._roll_back = roll_back
         self._connection = connection
         self._connection.row_factory = sqlite3.Row
         self._lock = threading.Lock()
+        self._remembered = Remembered() if remembers else None
 
     def sessions(self, states: Sequence[SessionState] = ()) -> list[SessionRecord]:
         """All sessions, oldest first; with `states`, those in one of them."""
@@ -104,13 +107,36 @@ class Reader:
             found.setdefault(session_id, SessionProgress({}, {})).runs[state] = count
         return found
 
-    def servers(self, session_id: int | None = None, active: bool = False) -> list[ServerRecord]:
-        """Servers in the order of their start: all, or those of a session; with `active`, those not at an end."""
+    def newest_session(self) -> SessionRecord | None:
+        """The newest of those that have begun, or of all where none has."""
+        for where in ("state <> 'waiting'", "1"):
+            if found := self._select(SessionRecord, where, newest=1):
+                return found[0]
+        return None
+
+    def marks(self, session_id: int) -> tuple[tuple[Any, ...], ...]:
+        """Changes when something happens to the session's launches, runs or events, and is read from indices alone: how
+        many launches and runs are in each state, and the newest event."""
+        return tuple(
+            tuple(row)
+            for question in (
+                "SELECT state, COUNT(*) FROM launch WHERE session_id = ? GROUP BY state",
+                "SELECT kind, state, COUNT(*) FROM run WHERE session_id = ? GROUP BY kind, state",
+                "SELECT MAX(id) FROM event WHERE session_id = ?",
+            )
+            for row in self._rows(question, (session_id,))
+        )
+
+    def servers(
+        self, session_id: int | None = None, active: bool = False, newest: int | None = None
+    ) -> list[ServerRecord]:
+        """Servers in the order of their start: all, or those of a session; with `active`, those not at an end; with
+        `newest`, only so many of the last."""
         where, values = _all_of(session_id=session_id)
         if active:
             marks = ", ".join("?" for _ in ACTIVE_SERVER_STATES)
             where, values = f"{where} AND state IN ({marks})", (*values, *ACTIVE_SERVER_STATES)
-        return self._select(ServerRecord, where, values)
+        return self._select(ServerRecord, where, values, newest=newest)
 
     def server(self, id: int) -> ServerRecord:
         """One server; NotFound without it."""
@@ -182,31 +208,9 @@ class Reader:
             where, values = f"{where} AND at > ?", (*values, since)
         if until is not None:
             where, values = f"{where} AND at <= ?", (*values, until)
-        if at_most is not None and self._has_more(where, values, at_most):
-            where, values = self._spread(where, values, at_most)
+        if at_most is not None:
+            where, values = spread(self._rows, where, values, at_most)
         return self._select(SampleRecord, where, values, newest=limit, order="at, id")
-
-    def _has_more(self, where: str, values: Sequence[Any], count: int) -> bool:
-        sql = f"SELECT COUNT(*) FROM (SELECT 1 FROM sample WHERE {where} LIMIT ?)"
-        return bool(self._rows(sql, (*values, count + 1))[0][0] > count)
-
-    def _spread(self, where: str, values: Sequence[Any], count: int) -> tuple[str, tuple[Any, ...]]:
-        """A WHERE clause for `count` of the samples of another."""
-        ends = self._rows(
-            f"SELECT * FROM (SELECT id, at FROM sample WHERE {where} ORDER BY at, id LIMIT 1) UNION ALL "
-            f"SELECT * FROM (SELECT id, at FROM sample WHERE {where} ORDER BY at DESC, id DESC LIMIT 1)",
-            (*values, *values),
-        )
-        if len(ends) < 2:  # deleted meanwhile
-            return where, tuple(values)
-        (first, begin), (_, end) = ends
-        start = parse_utc(begin)
-        step = (parse_utc(end) - start) / (count - 1)
-        times = json.dumps([*(format_utc(start + step * slot) for slot in range(1, count - 1)), end])
-        newest = f"SELECT id FROM sample WHERE {where} AND at <= slot.value ORDER BY at DESC, id DESC LIMIT 1"
-        chosen = self._rows(f"SELECT DISTINCT ({newest}) FROM json_each(?) AS slot", (*values, times))
-        ids = json.dumps([first, *(id for (id,) in chosen)])
-        return "id IN (SELECT value FROM json_each(?))", (ids,)
 
     def events(
         self, session_id: int | None = None, server_id: int | None = None, limit: int | None = 50
@@ -259,7 +263,10 @@ class Reader:
         for column, by_id in (added or {}).items():
             for row in found:
                 row[column] = by_id.get(row["id"])
-        return [from_row(record_type, row, self.path) for row in found]
+        make = from_row
+        if self._remembered is not None and record_type in (SessionRecord, ServerRecord):
+            make = self._remembered.from_row
+        return [make(record_type, row, self.path) for row in found]
 
     def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
         with self._lock, translated(self.path):

@@ -131,3 +131,21 @@ def storable(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [storable(item) for item in value]
     return value
+
+
+class Remembered:
+    """Records by their rows: for a row that reads as it did, the record that was made of it then. Most rows do not
+    change while they are looked at once a second, and their JSON is what takes long. Nobody may change what the fields
+    of such a record hold."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[type[Record], int], tuple[tuple[Any, ...], Any]] = {}
+
+    def from_row(self, record_type: type[R], row: Mapping[str, Any], path: Path) -> R:
+        """As the function of that name."""
+        key, values = (record_type, row["id"]), tuple(row.values())
+        known = self._known.get(key)
+        if known is None or known[0] != values:
+            known = self._known[key] = (values, from_row(record_type, row, path))
+        record: R = known[1]
+        return record

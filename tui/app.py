@@ -4,7 +4,7 @@ import asyncio
 import signal
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
@@ -23,6 +23,7 @@ from tui.poller import Poller, StoreView
 
 if TYPE_CHECKING:
     from tui.screens.base import LlmtuneScreen
+    from tui.tune_source import ViewSource
 
 MODE_LABELS = {"servers": "Servers", "monitor": "Monitor", "tune": "Tune", "sessions": "Sessions"}
 """The screens of the number keys, in their order."""
@@ -125,6 +126,13 @@ class LlmtuneApp(App[object]):
         self._may_attach = False  # show a running session once we know of one, unless the person chose a screen
         self._view: LlmtuneScreen | None = None
         self._poller = Poller(database_file(data_dir), self._fed, self.post_message)
+
+    @cached_property
+    def views(self) -> "ViewSource":
+        """Sessions as they were read last, for all screens that show one. Of the poller's thread alone."""
+        from tui.tune_source import ViewSource
+
+        return ViewSource()
 
     def on_mount(self) -> None:
         loop = asyncio.get_running_loop()

@@ -66,7 +66,7 @@ class Poller:
 
         if not self._database.exists():
             open_writer(self._database).close()
-        with open_reader(self._database) as reader:
+        with open_reader(self._database, remembers=True) as reader:
             seen: int | None = None
             waited = 0.0
             while not self._stopped.is_set():

@@ -9,7 +9,7 @@ from engine.text import clean
 from store.clock import parse_utc, utc_now
 from store.errors import NotFound
 from store.records import SessionRecord
-from tui.tune_source import read_view
+from tui.tune_source import ViewSource
 from tui.tune_view import LIVE_STATES, TuneView, outcome, state_word
 from tuning.schedule import baseline_launches
 
@@ -50,9 +50,11 @@ class SessionsSnapshot:
 class SessionsSource:
     """Reads the list when something was committed, and the results of the chosen session alone."""
 
-    def __init__(self, alive: Callable[[int], bool]) -> None:
+    def __init__(self, alive: Callable[[int], bool], views: ViewSource | None = None) -> None:
         self._alive = alive
+        self._views = views or ViewSource()
         self._seen: int | None = None
+        self._made: dict[int, tuple[tuple[object, ...], SessionLine]] = {}
         self._last = SessionsSnapshot(())
 
     def read(self, reader: "Reader", chosen: int | None) -> SessionsSnapshot:
@@ -61,13 +63,23 @@ class SessionsSource:
         # A keeper that dies commits nothing, so a session that goes on is looked at each time.
         if version != self._seen or any(line.state in LIVE_STATES for line in lines):
             counts = reader.progress()
-            lines = tuple(
-                session_line(one, counts.get(one.id or 0), self._alive) for one in reversed(reader.sessions())
-            )
-        if version != self._seen or lines != self._last.lines or chosen != self._last.chosen:
-            self._last = SessionsSnapshot(lines, chosen, self._view(reader, chosen))
+            lines = tuple(self._line(one, counts.get(one.id or 0)) for one in reversed(reader.sessions()))
+            lines = self._last.lines if lines == self._last.lines else lines
+        view = self._view(reader, chosen)
+        if lines is not self._last.lines or chosen != self._last.chosen or view is not self._last.view:
+            self._last = SessionsSnapshot(lines, chosen, view)
         self._seen = version
         return self._last
+
+    def _line(self, session: SessionRecord, counts: "SessionProgress | None") -> SessionLine:
+        """The line of the last look, where nothing that it is made of has changed."""
+        number = session.id or 0
+        kept = session.state in LIVE_STATES and self._alive(number)
+        of = (session, counts, kept)
+        made = self._made.get(number)
+        if made is None or made[0] != of:
+            made = self._made[number] = (of, session_line(session, counts, lambda _: kept))
+        return made[1]
 
     def _view(self, reader: "Reader", chosen: int | None) -> TuneView | None:
         if chosen is None:
@@ -76,7 +88,7 @@ class SessionsSource:
             session = reader.session(chosen)
         except NotFound:
             return None
-        return read_view(reader, session, self._alive, utc_now())
+        return self._views.read(reader, session, self._alive(chosen), utc_now())
 
 
 def session_line(session: SessionRecord, counts: "SessionProgress | None", alive: Callable[[int], bool]) -> SessionLine:

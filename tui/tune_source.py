@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from engine.text import clean
+from store.errors import NotFound
 from store.records import LaunchRecord, RunRecord, SessionRecord
 from tui.plan_preview import Basis, measured_basis
-from tui.tune_view import TuneView
+from tui.tune_view import LIVE_STATES, TuneView
 from tuning.foregone import NOT_TRIED
 from tuning.plan_json import plan_from_json
 from tuning.records import Plan
@@ -16,6 +18,8 @@ from tuning.results import session_result
 if TYPE_CHECKING:
     from store.reader import Reader
 
+REREAD_S = 10.0
+KEPT_VIEWS = 4
 Alive = Callable[[int], bool]
 """Whether a session's keeper lives."""
 
@@ -31,30 +35,64 @@ class TuneSnapshot:
     hindrance: str | None = None
 
 
+class ViewSource:
+    """Reads sessions for screens that look once a second: while nothing happens in one, the view of the last look.
+
+    Its results come from all its runs, and samples of its server are committed each second: only what it is marked by
+    is read each time. Times that only pass are as of the last change, or up to REREAD_S ago. For one thread.
+    """
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._views: dict[int, tuple[tuple[object, ...], float, TuneView]] = {}
+
+    def read(self, reader: "Reader", session: SessionRecord, kept: bool, now: str) -> TuneView:
+        """The session as it stands; `kept` says whether its keeper lives."""
+        number = _id(session)
+        marks = (session, reader.marks(number), kept)
+        known = self._views.pop(number, None)
+        if known is None or known[0] != marks or self._is_old(session, known[1]):
+            known = (marks, self._clock(), read_view(reader, session, lambda _: kept, now))
+        self._views[number] = known  # the last read is the last to be dropped
+        if len(self._views) > KEPT_VIEWS:
+            del self._views[next(iter(self._views))]
+        return known[2]
+
+    def _is_old(self, session: SessionRecord, read_at: float) -> bool:
+        return session.state in LIVE_STATES and self._clock() >= read_at + REREAD_S
+
+
 class TuneSource:
     """Reads for the Tune screen. What the editor starts from is read again only when there is another session."""
 
-    def __init__(self, alive: Alive) -> None:
+    def __init__(self, alive: Alive, views: ViewSource | None = None) -> None:
         self._alive = alive
+        self._views = views or ViewSource()
         self._newest: tuple[int | None, Plan | None, Basis] = (None, None, Basis())
 
     def read(self, reader: "Reader", chosen: int | None, now: str) -> TuneSnapshot:
         """`chosen` is the session to show; without one, the newest that goes on."""
-        sessions = reader.sessions()
-        self._read_newest(reader, sessions)
-        shown = next((one for one in sessions if one.id == chosen), None) or self._going_on(sessions)
-        view = read_view(reader, shown, self._alive, now) if shown is not None else None
+        self._read_newest(reader)
+        shown = self._chosen(reader, chosen) or self._going_on(reader)
+        view = self._views.read(reader, shown, self._alive(_id(shown)), now) if shown is not None else None
         return TuneSnapshot(view, self._newest[1], self._newest[2])
 
-    def _going_on(self, sessions: list[SessionRecord]) -> SessionRecord | None:
-        for one in reversed(sessions):
-            if one.state in ("running", "paused") or (one.state == "waiting" and self._alive(_id(one))):
+    def _chosen(self, reader: "Reader", chosen: int | None) -> SessionRecord | None:
+        if chosen is None:
+            return None
+        try:
+            return reader.session(chosen)
+        except NotFound:  # it was deleted
+            return None
+
+    def _going_on(self, reader: "Reader") -> SessionRecord | None:
+        for one in reversed(reader.sessions(("running", "paused", "waiting"))):
+            if one.state != "waiting" or self._alive(_id(one)):
                 return one
         return None
 
-    def _read_newest(self, reader: "Reader", sessions: list[SessionRecord]) -> None:
-        finished = [one for one in sessions if one.state != "waiting"] or sessions
-        newest = finished[-1] if finished else None
+    def _read_newest(self, reader: "Reader") -> None:
+        newest = reader.newest_session()
         mark = newest.id if newest is not None and newest.state not in ("running", "paused") else None
         if newest is None or (self._newest[1] is not None and mark == self._newest[0]):
             return

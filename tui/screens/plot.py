@@ -12,7 +12,6 @@ from store.clock import utc_now
 from tui import chart, plot_view
 from tui.metric_text import metric_name, next_metric
 from tui.screens.base import LlmtuneScreen, Number
-from tui.tune_source import read_view
 from tui.tune_view import TuneView
 
 if TYPE_CHECKING:
@@ -56,10 +55,12 @@ class PlotScreen(LlmtuneScreen):
     def refresh_from_store(self, reader: "Reader") -> TuneView:
         """The session with its results as they stand."""
         session = reader.session(self._session_id)
-        return read_view(reader, session, self.is_kept, utc_now())
+        return self.app.views.read(reader, session, self.is_kept(self._session_id), utc_now())
 
     def show(self, snapshot: TuneView) -> None:
         """Draw only what changed: a chart costs some milliseconds."""
+        if snapshot is self._view:
+            return
         changed = self._view is None or self._view.result.results != snapshot.result.results
         self._view = snapshot
         if changed:

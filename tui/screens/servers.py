@@ -108,7 +108,8 @@ class ServersScreen(LlmtuneScreen):
     # feeding
 
     def refresh_from_store(self, reader: "Reader") -> ServersSnapshot:
-        servers = sorted(reader.servers(), key=lambda server: (server.state not in ACTIVE, -(server.id or 0)))[:LISTED]
+        listed = {server.id: server for server in (*reader.servers(newest=LISTED), *reader.servers(active=True))}
+        servers = sorted(listed.values(), key=lambda server: (server.state not in ACTIVE, -(server.id or 0)))[:LISTED]
         wanted = self._chosen
         chosen = next((server for server in servers if server.id == wanted), next(iter(servers), None))
         if chosen is None or chosen.id is None:

@@ -18,7 +18,6 @@ from tui.screens.base import Number
 from tui.screens.exporting import ExportingScreen
 from tui.screens.plot import PlotScreen
 from tui.screens.run_list import RunListScreen
-from tui.tune_source import read_view
 from tui.tune_view import TuneView
 from tui.widgets.copy import CopyPanel
 from tui.widgets.session_panel import SessionPanel
@@ -101,10 +100,13 @@ class SessionReportScreen(ExportingScreen):
 
     def refresh_from_store(self, reader: "Reader") -> TuneView:
         """The session with its results as they stand."""
-        return read_view(reader, reader.session(self._session_id), self.is_kept, utc_now())
+        session = reader.session(self._session_id)
+        return self.app.views.read(reader, session, self.is_kept(self._session_id), utc_now())
 
     def show(self, snapshot: TuneView) -> None:
         """Tables above, the rest below."""
+        if snapshot is self.query_one(SessionPanel).view:
+            return
         self.query_one(SessionPanel).show(snapshot)
         self.query_one("#details Static", Static).update(Content(details(snapshot)))
 

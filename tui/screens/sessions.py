@@ -74,11 +74,12 @@ class SessionsScreen(ExportingScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self._source = SessionsSource(self.is_kept)
+        self._source = SessionsSource(self.is_kept, self.app.views)
         self._lines: tuple[SessionLine, ...] = ()
         self._shown: dict[int, SessionLine] = {}
         self._order: tuple[int, ...] = ()
         self._chosen: int | None = None
+        self._drawn: SessionsSnapshot | None = None
 
     def compose_body(self) -> ComposeResult:
         yield Input(placeholder="filter: words of name, model, state; esc shows all", id="filter", compact=True)
@@ -101,6 +102,9 @@ class SessionsScreen(ExportingScreen):
 
     def show(self, snapshot: SessionsSnapshot) -> None:
         """Change what changed; a new session comes first and so the list is laid anew."""
+        if snapshot is self._drawn:
+            return
+        self._drawn = snapshot
         self._lines = snapshot.lines
         self._fill()
         if snapshot.chosen == self._chosen:
@@ -142,6 +146,7 @@ class SessionsScreen(ExportingScreen):
     def _highlighted(self, event: DataTable.RowHighlighted) -> None:
         if event.row_key.value is not None and int(event.row_key.value) != self._chosen:
             self._chosen = int(event.row_key.value)
+            self._drawn = None
             self.query_one("#said", Static).update("")
             self.app.ask()
 

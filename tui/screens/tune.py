@@ -83,7 +83,7 @@ class TuneScreen(PlanEditing):
 
     def __init__(self) -> None:
         super().__init__()
-        self._source = TuneSource(self.is_kept)
+        self._source = TuneSource(self.is_kept, self.app.views)
 
     def compose_body(self) -> ComposeResult:
         with ContentSwitcher(initial="live", id="switch"):
@@ -111,7 +111,8 @@ class TuneScreen(PlanEditing):
             self._fill(snapshot.last_plan or self._first_plan())
         if snapshot.view is not None:
             self._chosen = snapshot.view.session.id
-            self._panel.show(snapshot.view)
+            if snapshot.view is not self._panel.view:
+                self._panel.show(snapshot.view)
         self.show_store_error(snapshot.hindrance)
         self._switch("editor" if self._editing or snapshot.view is None else "live")
 
