@@ -32,7 +32,8 @@ def sd(values: Sequence[float]) -> float | None:
     if len(values) < 2:
         return None
     centre = mean(values)
-    return math.sqrt(math.fsum((value - centre) ** 2 for value in values) / (len(values) - 1))
+    # hypot: the square of a large number would overflow where the result does not
+    return math.hypot(*(value - centre for value in values)) / math.sqrt(len(values) - 1)
 
 
 def t_quantile(probability: float, df: float) -> float:

@@ -134,8 +134,8 @@ class GridEditor(Vertical):
     def fill(self, form: PlanForm) -> None:
         """Put a whole plan into the fields and have it counted."""
         for field in ("name", "model", "served_name", "vllm", "baseline", "metric", "blocks", "hours", "price"):
-            self.query_one(f"#{field}", Input).value = getattr(form, field)
-        self.query_one("#grid", TextArea).text = form.grid
+            self.query_one(f"#{field}", Input).value = clean(getattr(form, field))
+        self.query_one("#grid", TextArea).text = "\n".join(clean(line) for line in form.grid.split("\n"))
         self._show_workloads(form.workloads, 0)
         self._edited()
 

@@ -11,6 +11,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Label, Static
 
+from engine.text import clean
 from tuning.records import PlanError, Workload
 
 SHAPE_KEYS = {
@@ -139,7 +140,7 @@ class WorkloadForm(ModalScreen[Workload | None]):
             for field, label, hint in FIELDS:
                 with Horizontal():
                     yield Label(label, markup=False)
-                    yield Input(values[field], placeholder=hint, id=field, compact=True)
+                    yield Input(clean(values[field]), placeholder=hint, id=field, compact=True)
             yield Static("", id="mistakes", markup=False)
 
     @on(Input.Changed, "#dataset")
