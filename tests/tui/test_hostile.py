@@ -1,93 +1,162 @@
-"""Text from outside, on every place of the shell's screens: nothing crashes, nothing reaches the terminal as code."""
+"""Text and numbers from outside, on every screen and chart: nothing crashes, nothing is lost, nothing leaves its line,
+nothing reaches the terminal as code."""
 
+import itertools
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from rich.cells import cell_len
+from textual.pilot import Pilot
 
-from store.records import EventRecord, ServerRecord
 from store.writer import Writer
-from tests.tui.conftest import ago, busy_samples, fed, screen_text, server
+from tests.lying_exporter import LyingExporter
+from tests.served_pages import ABSURD, Served
+from tests.tui import run_recording
+from tests.tui.conftest import NOW, fed, screen_text, server
+from tests.tui.hostile import MARKUP, NUMBERS, TEXTS, put, spoilt, spoilt_samples
 from tui.app import LlmtuneApp, parting_words
 from tui.messages import GoingOn
+from tui.screens.run_charts import RunChartsScreen
 from tui.widgets.status_line import StatusLine
 
-MARKUP = (
-    "[/mnt/x]",
-    "[bold red]x[/]",
-    "[$error]x[/$error]",
-    "[a=b]",
-    "[@click=app.quit]x[/]",
-    "[core.py:58] up",
-    "'[/x]' \\[y]",
-    "[",
-)
-HOSTILE = {
-    "closing tag": MARKUP[0],
-    "all markup": " ".join(MARKUP),
-    "escapes": "\x1b[31mred\x1b[0m\x1b]0;title\x07\x1b[2J \x9b31mx",
-    "controls": "a\x00b\x08c\x7fd\r\ne a\u202eb\u2066c a\udcffb",
-    "wide, combining, joined": "模型测试" * 10 + "e\u0301\u0323" * 30 + "👩‍👩‍👧‍👦" * 10,
-    "blank": "   ",
-    "long": "x" * 10_000,
-}
-SMALL, LARGE = (80, 24), (140, 45)
-CASES = [
-    pytest.param(tuple(HOSTILE), SMALL, id="all"),
-    pytest.param(("all markup", "wide, combining, joined"), LARGE, id="the worst, large"),
-]
-KEYS = (("1",), ("enter",), ("escape", "y"), ("escape", "x"), ("n", "question_mark"), ("escape", "2"), ("s",))
+SIZES = ((80, 24), (120, 40), (140, 45))
+NO_NUMBER = re.compile(r"(?i)(?<![a-z])(nan|inf(inity)?)(?![a-z])")
+CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+SERVER_KEYS = (("1",), ("enter",), ("escape", "y"), ("escape", "x"), ("n", "question_mark"), ("escape", "2"), ("s",))
+MONITOR_KEYS = (("2",), ("e",), ("escape", "o"), ("o", "w", "question_mark"), ("escape", "y", "j"))
 
 
-def put(writer: Writer, data_dir: Path, number: int, text: str) -> None:
-    """The text in every field of the server, in its log, its samples and its events."""
-    kept = text.encode(errors="replace").decode().replace("\0", "")  # as far as a database takes it
-    (data_dir / "log").write_bytes(f"{text}\nINFO 11-30 08:37:38 [a.py:1] {text}\n".encode(errors="surrogateescape"))
-    writer.update(
-        ServerRecord,
-        number,
-        name=kept,
-        model=f"/models/{kept}",
-        served_name=kept,
-        vllm_version=kept,
-        command=["vllm", "serve", kept],
-        env={"CUDA_VISIBLE_DEVICES": kept},
-        failure=kept,
-        facts={"attention_backend": kept, "kv_cache_tokens": kept},
-    )
-    samples = busy_samples(number, 5)
-    for sample in samples:
-        sample.raw["gpus"][0].update(name=kept, throttle_reasons=[kept])
-        sample.raw["waiting_by_reason"] = {kept: 1.0}
-    writer.insert_samples(samples)
-    writer.insert(EventRecord(at=ago(1), level="warning", text=kept, server_id=number))
+def page(pilot: Pilot[Any]) -> str:
+    """What is shown, once it is known to be fit for a terminal."""
+    app = pilot.app
+    assert isinstance(app, LlmtuneApp)
+    text = screen_text(app)
+    lines = text.split("\n")
+    assert len(lines) == app.size.height
+    assert {cell_len(line) for line in lines} == {app.size.width}, "a line is wider or narrower than the screen"
+    assert not CONTROL.search(text), repr(CONTROL.search(text))
+    assert not list(app._notifications), "something was told that no screen tells"
+    return text
 
 
-@pytest.mark.parametrize(("names", "size"), CASES)
-async def test_no_text_breaks_a_screen(
-    app: LlmtuneApp, writer: Writer, data_dir: Path, names: tuple[str, ...], size: tuple[int, int]
-) -> None:
+async def walk(pilot: Pilot[Any], keys: Sequence[tuple[str, ...]]) -> list[str]:
+    """The pages after each step."""
+    pages = []
+    for step in keys:
+        await pilot.press(*step)
+        await fed(pilot)
+        pages.append(page(pilot))
+    return pages
+
+
+async def at_sizes(pilot: Pilot[Any]) -> list[str]:
+    """The present screen in the larger sizes."""
+    pages = []
+    for size in SIZES[1:]:
+        await pilot.resize_terminal(*size)
+        await fed(pilot)
+        pages.append(page(pilot))
+    return pages
+
+
+def is_short(text: str) -> bool:
+    return text.isascii() and text.isprintable() and 0 < len(text.strip()) < 20
+
+
+async def test_no_text_breaks_the_screens_of_servers(app: LlmtuneApp, writer: Writer, data_dir: Path) -> None:
     number = writer.insert(server(data_dir, log_path=str(data_dir / "log")))
-    async with app.run_test(size=size) as pilot:
-        for name in names:
-            text = HOSTILE[name]
+    async with app.run_test(size=SIZES[0], notifications=True) as pilot:
+        for name, text in TEXTS.items():
             put(writer, data_dir, number, text)
-            shown = []
-            for keys in KEYS:
-                await pilot.press(*keys)
-                await fed(pilot)
-                shown.append(screen_text(app))
+            shown = await walk(pilot, SERVER_KEYS)
             app.screen.query_one(StatusLine).say(text, error=True)
             app.screen.query_one(StatusLine).store_error = text
             await pilot.pause()
-            shown.append(screen_text(app))
-            for page in shown:
-                assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", page), name
-                assert len(page.splitlines()) == size[1], name
-            if text.isascii() and text.isprintable() and 0 < len(text.strip()) < 20:
-                assert all(text in page for page in (shown[0], shown[1], shown[-1])), name
+            shown.append(page(pilot))
+            if is_short(text):
+                assert all(text in shown[at] for at in (0, 1, -1)), name
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("name", TEXTS)
+async def test_no_text_breaks_the_monitor(name: str, app: LlmtuneApp, writer: Writer, data_dir: Path) -> None:
+    number = writer.insert(server(data_dir, log_path=str(data_dir / "log")))
+    writer.insert(server(data_dir, name="another", port=8001))
+    put(writer, data_dir, number, TEXTS[name])
+    async with app.run_test(size=SIZES[0], notifications=True) as pilot:
+        await fed(pilot)
+        shown = await walk(pilot, MONITOR_KEYS)
+        await pilot.press("escape")
+        large = await at_sizes(pilot)
+        if is_short(TEXTS[name]):
+            assert TEXTS[name] in shown[0], "the model's name"
+            assert TEXTS[name] in shown[1], "the event"
+            assert all(shown.count(TEXTS[name]) >= 2 for shown in large), "its panels"
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+async def test_no_number_breaks_the_monitor(name: str, app: LlmtuneApp, writer: Writer, data_dir: Path) -> None:
+    number = writer.insert(server(data_dir, facts={"kv_cache_tokens": NUMBERS[name][-1]}))
+    writer.insert_samples(spoilt_samples(number, NUMBERS[name]))
+    async with app.run_test(size=SIZES[0], notifications=True) as pilot:
+        await fed(pilot)
+        shown = await walk(pilot, MONITOR_KEYS[:3])
+        shown += await at_sizes(pilot)
+        assert not [match for each in shown if (match := NO_NUMBER.search(each))]
+        if name == "None":
+            for label in ("KV cache", "running", "waiting"):
+                (line,) = (line for line in shown[0].splitlines() if line.strip().startswith(f"{label} "))
+                assert "–" in line
+                assert " 0 " not in line
+
+
+@pytest.mark.parametrize("number", ABSURD)
+async def test_no_page_of_a_server_breaks_the_monitor(number: str, data_dir: Path) -> None:
+    """Through the whole way: HTTP, parser, window, panels."""
+    served = Served(model=" ".join(MARKUP), adapters=MARKUP, engines=2, drafts_per_s=3, rejected_per_s=1, absurd=number)
+    async with LyingExporter(served) as exporter:
+        app = LlmtuneApp(data_dir, None, urls=(exporter.url,), now=lambda: NOW)
+        async with app.run_test(size=SIZES[0], notifications=True) as pilot:
+            await fed(pilot, until=lambda: len(exporter.asked) > 1)
+            for each in await at_sizes(pilot):
+                assert not NO_NUMBER.search(each)
+
+
+@pytest.mark.parametrize("name", ["all markup", "the clipboard", "wide, combining, joined", "long"])
+async def test_no_text_breaks_what_was_measured(name: str, data_dir: Path) -> None:
+    """The report, the list of its runs, the charts of one, and of the server's life."""
+    text = TEXTS[name].replace("\0", "")
+    run_recording.record_run(data_dir, words=text)
+    app = LlmtuneApp(data_dir, None)
+    async with app.run_test(size=SIZES[0], notifications=True) as pilot:
+        await fed(pilot)
+        await walk(pilot, (("4",), ("enter",), ("g",), ("escape", "r"), ("end", "enter"), ("right", "y")))
+        await walk(pilot, (("escape", "w"),))
+        await at_sizes(pilot)
+        await walk(pilot, (("escape", "escape", "escape", "3"),))
+
+
+@pytest.mark.parametrize("name", ["mixed", "1e+300", "-1"])
+async def test_no_number_breaks_a_run_s_charts(name: str, data_dir: Path) -> None:
+    following = itertools.cycle(NUMBERS[name])
+    recorded = [replace(spoilt(one, following), at=one.at) for one in run_recording.samples()]
+    metrics = dict(zip(("total_tok_per_s", "p99_ttft_ms", "kv_peak_perc"), NUMBERS[name] * 3, strict=False))
+    _, server_id, run_id = run_recording.record_run(data_dir, recorded, metrics=metrics)
+    app = LlmtuneApp(data_dir, None)
+    async with app.run_test(size=SIZES[0], notifications=True) as pilot:
+        await fed(pilot)
+        for screen in (RunChartsScreen.of_run(run_id), RunChartsScreen.of_server(server_id)):
+            await app.push_screen(screen)
+            shown = await walk(pilot, (("tab",), ("tab", "right", "c")))
+            shown += await at_sizes(pilot)
+            assert not [match for each in shown if (match := NO_NUMBER.search(each))]
+        await walk(pilot, (("escape", "escape", "4"), ("enter",), ("g",), ("escape", "r")))
+
+
+@pytest.mark.parametrize("name", TEXTS)
 def test_no_text_reaches_the_terminal_after_leaving(name: str, data_dir: Path) -> None:
-    assert "\x1b" not in parting_words(GoingOn((), (server(data_dir, name=HOSTILE[name]),)), lambda *_: False)
+    assert "\x1b" not in parting_words(GoingOn((), (server(data_dir, name=TEXTS[name]),)), lambda *_: False)
