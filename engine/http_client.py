@@ -6,6 +6,7 @@ half a MiB and 0.3 ms. No proxies, no redirects, no cookies: a server's own addr
 
 import asyncio
 import base64
+import ssl
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -57,6 +58,7 @@ class HttpClient:
         self._headers = dict(headers or {})
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._state = h11.Connection(h11.CLIENT)
+        self._tls: ssl.SSLContext | None = None  # made once: it reads all certificates of the machine
 
     async def get(self, path: str, most: int) -> Answer:
         """See Getter. A kept connection that the server has closed meanwhile is opened anew, once."""
@@ -108,7 +110,9 @@ class HttpClient:
 
     async def _ask(self, address: SplitResult, request: h11.Request, most: int) -> Answer:
         if self._streams is None:
-            self._streams, self._state = await _connect(address), h11.Connection(h11.CLIENT)
+            if self._tls is None and address.scheme == "https":
+                self._tls = ssl.create_default_context()
+            self._streams, self._state = await _connect(address, self._tls), h11.Connection(h11.CLIENT)
         reader, writer = self._streams
         writer.write(self._state.send(request) or b"")
         writer.write(self._state.send(h11.EndOfMessage()) or b"")
@@ -159,12 +163,12 @@ def _is_loopback(host: str) -> bool:
     return host in ("localhost", "::1") or host.startswith("127.")
 
 
-async def _connect(address: SplitResult) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    secure = address.scheme == "https"
+async def _connect(
+    address: SplitResult, tls: ssl.SSLContext | None
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    port = address.port or (443 if tls else 80)
     try:
-        return await asyncio.open_connection(
-            address.hostname, address.port or (443 if secure else 80), ssl=secure or None, limit=4 * _CHUNK
-        )
+        return await asyncio.open_connection(address.hostname, port, ssl=tls, limit=4 * _CHUNK)
     except OSError as error:
         # A name with several addresses that all fail, such as localhost, gives one error without a number.
         if isinstance(error, ConnectionRefusedError) or (error.errno is None and "Connect call failed" in str(error)):

@@ -2,14 +2,19 @@
 
 import asyncio
 import socket
+import ssl
 
 import pytest
 
 from engine.http_client import HttpClient, HttpError, Refused, TooLarge
+from tests.engine.observed import FIXTURES
 from tests.lying_exporter import LyingExporter
 from tests.served_pages import Served
 
 MOST = 2**20
+PAIR = (
+    FIXTURES / "tls" / "localhost-for-tests.pem"
+)  # a key that protects nothing, and its certificate, signed by itself
 
 
 async def ask(client: HttpClient, within_s: float = 2.0) -> tuple[int, bytes]:
@@ -156,3 +161,22 @@ async def test_a_key_that_no_header_can_hold_is_never_said() -> None:
         with pytest.raises(HttpError) as told:
             await ask(HttpClient(exporter.url, {"Authorization": "Bearer sec\nret"}))
     assert "sec" not in str(told.value)
+
+
+async def test_a_server_behind_tls_is_asked_and_one_whose_certificate_nobody_vouches_for_is_not() -> None:
+    ours = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    ours.load_cert_chain(PAIR)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        writer.close()
+
+    async with await asyncio.start_server(serve, "localhost", 0, ssl=ours, family=socket.AF_INET) as served:
+        url = f"https://localhost:{served.sockets[0].getsockname()[1]}"
+        with pytest.raises(HttpError, match="certificate verify failed"):
+            await ask(HttpClient(url))
+        trusting = HttpClient(url)
+        trusting._tls = ssl.create_default_context(cafile=str(PAIR))
+        assert await ask(trusting) == (200, b"ok")
+        await trusting.close()
