@@ -133,8 +133,8 @@ class HttpClient:
                     raise TooLarge(f"more than {most} bytes")
             elif isinstance(event, h11.EndOfMessage):
                 break
-            elif isinstance(event, h11.ConnectionClosed):
-                raise h11.RemoteProtocolError("the connection was closed")
+            elif not isinstance(event, h11.InformationalResponse):  # closed, or another protocol from here on
+                raise h11.RemoteProtocolError("no whole answer came")
         assert response is not None  # h11 gives no end before a response
         if self._state.our_state is h11.DONE and self._state.their_state is h11.DONE:
             self._state.start_next_cycle()

@@ -134,6 +134,40 @@ async def test_chunks_and_a_connection_that_the_server_ends() -> None:
 
 
 @pytest.mark.parametrize(
+    ("raw", "status"),
+    [
+        (b"HTTP/1.1 100 Continue\r\n\r\n" * 3 + b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 200),
+        (b"HTTP/1.1 204 No Content\r\n\r\n", 204),
+        (b"HTTP/1.0 200 OK\r\n\r\nok", 200),
+        (b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nrest", None),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\nok", None),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nok", None),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", None),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nvl", None),
+        (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 200_000 + b"\r\n\r\n", None),
+        (b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 2\r\n\r\nok", None),
+        (b"HTTP/1.1 999999 OK\r\n\r\n", None),
+        (b"\x00" * 1000, None),
+        (b"", None),
+    ],
+)
+async def test_answers_of_every_shape_are_read_or_refused(raw: bytes, status: int | None) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(raw)
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as served:
+        client = HttpClient(f"http://127.0.0.1:{served.sockets[0].getsockname()[1]}")
+        if status is None:
+            with pytest.raises(HttpError):
+                await ask(client)
+        else:
+            assert (await ask(client))[0] == status
+        await client.close()
+
+
+@pytest.mark.parametrize(
     ("url", "says"),
     [
         ("http://h:port", "Port could not be cast to integer value as 'port'"),
