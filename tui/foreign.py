@@ -84,14 +84,14 @@ class ForeignServer(Watched):
             while True:
                 began = time.monotonic()
                 if pending is None:
-                    pending, asked = asyncio.create_task(sampler.once()), began
+                    pending = asyncio.create_task(sampler.once())
                 await asyncio.wait({pending}, timeout=PATIENCE * self.interval_s)
                 if pending.done():
                     self._take(*pending.result())
                     pending = None
                 else:
                     reading = await gpu.read(min(TIMEOUT_S, self.interval_s))
-                    self._take(None, reading, f"{self.shown} has not answered for {time.monotonic() - asked:.1f} s.")
+                    self._take(None, reading, f"{self.shown} does not answer.")
                 sampled(self)
                 await self._pause(began)
         finally:

@@ -128,7 +128,7 @@ class Subject:
                 clean(str(model), 28) if model else "not ours",
                 clean(server.shown, 40).removeprefix("http://"),
                 *([f"vLLM {clean(str(version), 14)}"] if version else []),
-                *([f"up {span(now - started)}"] if started else []),
+                *([f"up {span(now - started)}"] if started and answers else []),
             ),
             trouble=_trouble(life),
             kv_tokens=_one_cache(server),
