@@ -13,6 +13,7 @@ from textual.app import App, ComposeResult
 
 from engine.gpu import GpuReader
 from engine.gpu_json import gpu_kept
+from engine.gpu_look import GpuLook
 from engine.gpu_owners import ANOTHER, UNSEEN, Owner, Owners
 from engine.ports import free_port
 from engine.records import GpuSample
@@ -68,7 +69,7 @@ def shown(found: Window, width: int = 78, height: int = 12, **options: Any) -> l
 
 
 def test_one_gpu_takes_two_lines_with_all_that_matters() -> None:
-    memory, work = shown(window(h200s()), height=2, history=[50.0] * 40)
+    memory, work = shown(window(h200s()), height=2, util=[50.0] * 40)
     assert memory == "GPU 0       130.7 GiB  ████████████████│  of 140.4 GiB  budget 128.6    40 °C"
     assert work == "H200             95 %  ▄▄▄▄▄▄▄▄▄▄▄▄    122 of 700 W  1,980 MHz  not throttled"
 
@@ -83,16 +84,16 @@ def test_the_budget_is_what_vllm_itself_reckons() -> None:
 
 
 def test_a_third_line_has_what_is_left_and_what_a_token_costs() -> None:
-    line = shown(window(h200s()), height=3)[2]
-    assert line == "free          9.2 GiB  reserved 0.6  0.133 J/token  PCIe gen 4 x8  ECC 0"
+    line = shown(window(h200s()), height=3, power=[350.0] * 12)[2]
+    assert line == "power           122 W  ▄▄▄▄▄▄▄▄▄▄▄▄  free 9.2 GiB  0.133 J/output token  ECC 0"
 
 
 def test_height_brings_the_details() -> None:
     lines = shown(window(h200s()))
     assert lines[2:] == [
         "memory    free 9.2  reserved 0.6 GiB  budget 128.6 = 0.92 of 139.8, 2.0 over",
-        "energy    11.4 kJ in 19 s  0.133 J/output token  slows down at 87 °C",
-        "clocks    SM 1,980 of 1,980  mem 3,201 of 3,201 MHz  busy 41 %  not throttled",
+        "power           122 W                11.4 kJ in 19 s  0.133 J/output token",
+        "clocks    SM 1,980 of 1,980  mem 3,201 of 3,201 MHz  busy 41 %  limit 87 °C",
         "PCIe      gen 4 x8 of gen 5 x16  in 2.0 out 0.5 MiB/s  ECC 0, corrected 12",
         "on it       130.6 GiB  our server 3, chat: VLLM::EngineCore (pid 693)",
         "                    –  pid 7, not visible from here",
@@ -109,6 +110,8 @@ def test_two_gpus_take_a_line_each_and_the_chosen_one_more(height: int, rows: in
     else:
         assert lines[0] == " GPU 0     130.7 of 140.4 GiB  ████████░   95 %   122 of 700 W  40 °C ok"
         assert lines[1].startswith("▸GPU 1 ")
+    if height == 3:
+        assert lines[2].startswith("H200             95 %")
     if height == 8:
         assert lines[2].startswith("GPU 1       130.7 GiB")
         assert lines[3].startswith("H200             95 %")
@@ -121,8 +124,9 @@ def test_more_gpus_than_lines_are_summed_up_and_the_chosen_one_is_among_those_sh
     assert memory.startswith("GPU 5 ")
     assert work.endswith("! power cap")
     for chosen in range(8):
-        lines = shown(found, height=5, chosen=chosen)
-        assert len(lines) == 5
+        lines = shown(found, height=6, chosen=chosen)
+        assert len(lines) == 6
+        assert lines[-2].startswith(f"GPU {chosen}  ")
         assert sum(line.startswith("▸") for line in lines) == 1
         assert any(line.startswith(f"▸GPU {chosen} ") for line in lines)
     assert [line[1:6] for line in shown(found, height=12)[:8]] == [f"GPU {index}" for index in range(8)]
@@ -132,7 +136,7 @@ def test_more_gpus_than_lines_are_summed_up_and_the_chosen_one_is_among_those_sh
 @pytest.mark.parametrize("width", [20, 40, 58, 78, 138])
 @pytest.mark.parametrize("height", [1, 2, 3, 5, 12])
 def test_any_room_is_kept_to(count: int, width: int, height: int) -> None:
-    assert shown(window(h200s(count)), width, height, history=[1.0] * history_width(width))
+    assert shown(window(h200s(count)), width, height, util=[1.0] * history_width(width), power=[None, 1.0])
 
 
 def test_gpus_stand_as_the_server_numbers_them_and_a_history_follows_its_gpu() -> None:
@@ -320,6 +324,7 @@ async def test_on_a_terminal(count: int, width: int) -> None:
         assert "▁" in history
         assert "▇" in history or "█" in history
         assert len(history.rstrip()) <= width - 2
+        assert any(line.startswith("power           122 W  ") and "▁" in line for line in lines)
 
 
 async def test_what_did_not_change_is_not_drawn_again() -> None:
@@ -381,7 +386,7 @@ async def test_of_a_found_server_only_its_own_gpus_are_shown(started: int) -> No
     server = ForeignServer(f"http://127.0.0.1:{free_port('127.0.0.1', 8700)}", 0.0, pid=started)
     came = asyncio.Event()
     nvml = FakeNvml(count=3)
-    task = asyncio.create_task(server.run(GpuReader(nvml), lambda _: came.set()))
+    task = asyncio.create_task(server.run(GpuLook(GpuReader(nvml)), lambda _: came.set()))
     try:
         await asyncio.wait_for(came.wait(), 10)
         assert [gpu.index for gpu in gpus_of(server.newest)] == ["2", "0"]

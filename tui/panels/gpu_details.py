@@ -4,7 +4,7 @@ from engine.gpu_owners import NOBODY, Owners
 from engine.window import Window
 from tui.format import ABSENT
 from tui.panels.gpu_reading import GpuNow, ProcessNow, energy_j, energy_per_token
-from tui.panels.row import MUTED, PLAIN, STRONG, WARNING, Row, brief, outside
+from tui.panels.row import ACCENT, MUTED, PLAIN, STRONG, WARNING, Row, brief, figure, outside
 
 LABEL_W, VALUE_W = 10, 11  # as the gauges'
 DETAILS = 5  # rows, one for what is wrong among them, beside those of processes
@@ -18,19 +18,21 @@ def detail_rows(
     answers: bool,
     utilization: float | None,
     owners: Owners = NOBODY,
-    width: int = 78,
     height: int = 12,
     note: str = "",
+    power: str = "",
 ) -> list[Row]:
-    """At most `height` rows, the most important first. `note` is what was said of the reading as a whole."""
+    """At most `height` rows, the most important first. `note` is what was said of the reading as a whole, `power` the
+    history of watts as it is drawn."""
     rows = trouble_rows(gpu, owners, note)
     if gpu.error:
         return rows[:height]
     if height - len(rows) == 1:
-        return [*rows, _brief(gpu, window, answers)]
+        said = f"free {brief(gpu.free_gib, 1, ' GiB')}", _each(window, answers), f"ECC {brief(gpu.ecc_errors)}"
+        return [*rows, _power(gpu, power, *said)]
     rows += [
         _memory(gpu, utilization),
-        _energy(gpu, window, answers),
+        _power(gpu, power, *_energy(gpu, window), _each(window, answers)),
         _clocks(gpu),
         _link(gpu),
         *_processes(gpu, owners),
@@ -68,20 +70,6 @@ def _row(name: str, *said: str) -> Row:
     return ((f"{name:<{LABEL_W}}", MUTED), ("  ".join(part for part in said if part), PLAIN))
 
 
-def _brief(gpu: GpuNow, window: Window, answers: bool) -> Row:
-    """The one line that there is room for."""
-    each = energy_per_token(window) if answers else None
-    return (
-        (f"{'free':<{LABEL_W}}", MUTED),
-        (f"{brief(gpu.free_gib, 1, ' GiB'):>{VALUE_W}}", STRONG),
-        (
-            f"  reserved {brief(gpu.reserved_gib, 1)}  {brief(each, 3)} J/token  PCIe {_lanes(gpu)}"
-            f"  ECC {brief(gpu.ecc_errors)}",
-            PLAIN,
-        ),
-    )
-
-
 def _memory(gpu: GpuNow, utilization: float | None) -> Row:
     budget = gpu.budget_gib(utilization)
     of = ""
@@ -92,23 +80,33 @@ def _memory(gpu: GpuNow, utilization: float | None) -> Row:
     return _row("memory", f"free {brief(gpu.free_gib, 1)}", f"reserved {brief(gpu.reserved_gib, 1)} GiB", of)
 
 
-def _energy(gpu: GpuNow, window: Window, answers: bool) -> Row:
-    """Per token generated, as a run's energy_j_per_token, of all GPUs of the server."""
-    joules = energy_j(window, gpu.key)
-    each = energy_per_token(window) if answers else None
-    slows = f"slows down at {brief(gpu.slowdown_c)} °C" if gpu.slowdown_c is not None else ""
+def _power(gpu: GpuNow, drawn: str, *said: str) -> Row:
+    """The power with its history, and what belongs to it."""
+    return (
+        (f"{'power':<{LABEL_W}}", MUTED),
+        (figure(gpu.power_w, VALUE_W, 0, " W"), STRONG),
+        (f"  {drawn}  " if drawn else "  ", ACCENT),
+        ("  ".join(said), PLAIN),
+    )
+
+
+def _energy(gpu: GpuNow, window: Window) -> tuple[str, ...]:
     seconds = min(window.seen(), window.seconds)
-    return _row("energy", f"{_joules(joules)} in {seconds:.0f} s", f"{brief(each, 3)} J/output token", slows)
+    return (f"{_joules(energy_j(window, gpu.key))} in {seconds:.0f} s",)
+
+
+def _each(window: Window, answers: bool) -> str:
+    """Per token generated, of all GPUs that the server uses: as a run's energy_j_per_token."""
+    return f"{brief(energy_per_token(window) if answers else None, 3)} J/output token"
 
 
 def _clocks(gpu: GpuNow) -> Row:
-    why = "throttling –" if gpu.throttled is None else ", ".join(gpu.throttled) or "not throttled"
     return _row(
         "clocks",
         f"SM {brief(gpu.sm_mhz)} of {brief(gpu.sm_max_mhz)}",
         f"mem {brief(gpu.mem_mhz)} of {brief(gpu.mem_max_mhz)} MHz",
         f"busy {brief(gpu.mem_util_perc)} %" if gpu.mem_util_perc is not None else "",
-        why,
+        f"limit {brief(gpu.slowdown_c)} °C" if gpu.slowdown_c is not None else "",
     )
 
 

@@ -95,9 +95,16 @@ def note_of(sample: SampleRecord | None) -> str:
 
 def util_of(sample: SampleRecord, key: Hashable) -> float | None:
     """The utilization of the GPU of that key in another sample; of all together where `key` is None."""
-    if key is None:
-        return finite(sample.gpu_util_perc)
-    return next((finite(one.get("util_perc")) for one in _listed(sample) if _key(one) == key), None)
+    return finite(sample.gpu_util_perc) if key is None else _figure_of(sample, key, "util_perc")
+
+
+def power_of(sample: SampleRecord, key: Hashable) -> float | None:
+    """The same of its power in watts."""
+    return finite(sample.gpu_power_w) if key is None else _figure_of(sample, key, "power_w")
+
+
+def _figure_of(sample: SampleRecord, key: Hashable, name: str) -> float | None:
+    return next((finite(one.get(name)) for one in _listed(sample) if _key(one) == key), None)
 
 
 def energy_j(window: Window, key: Hashable = None) -> float | None:
@@ -105,9 +112,7 @@ def energy_j(window: Window, key: Hashable = None) -> float | None:
     while a server starts anew. None where it fell (the driver was loaded anew) or was not read twice."""
 
     def read(sample: SampleRecord) -> float | None:
-        if key is None:
-            return finite(sample.gpu_energy_j)
-        return next((finite(one.get("energy_j")) for one in _listed(sample) if _key(one) == key), None)
+        return finite(sample.gpu_energy_j) if key is None else _figure_of(sample, key, "energy_j")
 
     return window.difference(read)
 

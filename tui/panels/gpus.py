@@ -13,7 +13,8 @@ NARROW = 60  # below it no budget beside the memory
 SHORTEST_BAR = 4
 MEMORY_W, WORK_W = 36, 41  # what stands behind the bar, behind the history
 LINE_W = 57  # what stands beside the bar of one of several
-SUMMARY_LINES = 1
+SUMMARY_LINES = 3  # of many GPUs: all of them in one, two for the chosen one
+MANY_LINES = 2  # with fewer lines more it is not worth listing some of them
 HOT_C = 3.0  # so near to where the hardware slows it down
 
 # In 12 cells, and in 6.
@@ -35,38 +36,42 @@ def gpu_rows(
     answers: bool,
     width: int,
     height: int,
-    history: Sequence[float | None] = (),
+    util: Sequence[float | None] = (),
+    power: Sequence[float | None] = (),
     utilization: float | None = None,
     note: str | None = None,
     chosen: int = 0,
     owners: Owners = NOBODY,
 ) -> list[Row]:
-    """At most `height` rows of exactly `width` cells. `history` is the utilization of the chosen GPU, `utilization`
-    the server's gpu-memory-utilization, `note` what is said in place of the GPUs."""
+    """At most `height` rows of exactly `width` cells. `util` and `power` are histories of the chosen GPU, as long as
+    `history_width` says; `utilization` is the server's gpu-memory-utilization, `note` said in place of the GPUs."""
     gpus = gpus_of(window.newest)
     said = outside(note, 300).rstrip() if note else note_of(window.newest)
     if note or not gpus:
         return [fit(((f"{'GPU':<{LABEL_W}}", MUTED), (said or "no GPU reading", PLAIN)), width)][:height]
     at = chosen % len(gpus)
     gpu = gpus[at]
-    if len(gpus) == 1:
-        rows = _one(gpu, width, history, utilization, height)
+    pair = _one(gpu, width, util, utilization)
+    if height <= 1:
+        rows = [_line(gpu, width, marked=len(gpus) > 1)]
+    elif len(gpus) == 1:
+        rows = pair
     elif len(gpus) <= height:
+        left = height - len(gpus)
         rows = [_line(one, width, marked=one is gpu) for one in gpus]
-    elif height <= 1:
-        rows = [_line(gpu, width, marked=True)]
-    elif height <= 3:
-        rows = [_all(gpus, width), *_one(gpu, width, history, utilization, height - SUMMARY_LINES)]
+        rows += pair if left > 1 else pair[-1:] if left else []
+    elif height < SUMMARY_LINES + MANY_LINES:
+        rows = [_all(gpus, width), *(pair if height >= SUMMARY_LINES else [_line(gpu, width, marked=True)])]
     else:
-        first = min(max(0, at - (height - SUMMARY_LINES) // 2), len(gpus) - height + SUMMARY_LINES)
-        shown = gpus[first : first + height - SUMMARY_LINES]
-        rows = [_all(gpus, width), *(_line(one, width, marked=one is gpu) for one in shown)]
+        room = height - SUMMARY_LINES
+        first = min(max(0, at - room // 2), len(gpus) - room)
+        shown = gpus[first : first + room]
+        rows = [_all(gpus, width), *(_line(one, width, marked=one is gpu) for one in shown), *pair]
     left = height - len(rows)
-    if left > 0 and len(gpus) > 1:
-        rows += _one(gpu, width, history, utilization, min(left, 2))
-        left = height - len(rows)
     if left > 0:
-        rows += detail_rows(gpu, window, answers, utilization, owners, width, left, said)
+        drawn = history_width(width)
+        watts = blocks(power[-drawn:], top=gpu.limit_w)[0].rjust(drawn) if drawn else ""
+        rows += detail_rows(gpu, window, answers, utilization, owners, left, said, watts)
     return [fit(row, width) for row in rows[:height]]
 
 
@@ -80,15 +85,15 @@ def lines_wanted(window: Window, chosen: int = 0) -> int:
 
 
 def history_width(width: int) -> int:
-    """Columns of the history of utilization; 0 where there is no room for one."""
+    """Columns of a history; 0 where there is no room for one."""
     return width - LABEL_W - VALUE_W - 4 - WORK_W if width >= NARROW + 12 else 0
 
 
-def _one(gpu: GpuNow, width: int, history: Sequence[float | None], utilization: float | None, height: int) -> list[Row]:
-    """A GPU on two lines: its memory, its work. On one line what matters of both."""
-    if gpu.error or height < 2:
+def _one(gpu: GpuNow, width: int, util: Sequence[float | None], utilization: float | None) -> list[Row]:
+    """A GPU on two lines, its memory and its work; one that is lost on one."""
+    if gpu.error:
         return [_line(gpu, width, marked=False)]
-    return [_memory(gpu, width, utilization), _work(gpu, width, history)]
+    return [_memory(gpu, width, utilization), _work(gpu, width, util)]
 
 
 def _memory(gpu: GpuNow, width: int, utilization: float | None) -> Row:

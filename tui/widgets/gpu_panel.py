@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from engine.gpu_owners import NOBODY, Owners
 from engine.window import Window
-from tui.panels.gpu_reading import gpus_of, util_of
+from tui.panels.gpu_reading import gpus_of, power_of, util_of
 from tui.panels.gpus import gpu_rows, history_width
 from tui.panels.slots import Slots, gauge
 from tui.screens.base import Number
@@ -24,6 +24,7 @@ class GpuPanel(Lines):
         Number("budget", "gpu-memory-utilization of what the driver leaves: what vLLM plans with"),
         Number("its model", "share of the last sampling period in which a kernel ran: 100 % is not full speed"),
         Number("W, MHz, °C", "power of its limit; clock of the streaming multiprocessors; ! near where heat slows it"),
+        Number("power", "with its history up to its limit; energy by the GPU's own counter over the window"),
         Number("! power cap", "what holds the clock down now; +1: one more reason"),
         Number("J/token", "energy of the server's GPUs for each token generated in the window"),
         Number("PCIe", "the link now, of what it can be; an idle one may fall back; in and out as of some seconds ago"),
@@ -65,10 +66,12 @@ class GpuPanel(Lines):
         if asked == self._drawn or not self.display or not width:
             return
         self._drawn = asked
-        history: list[float | None] = []
+        util: list[float | None] = []
+        power: list[float | None] = []
         gpus = gpus_of(window.newest)
         if gpus and not note and (room := history_width(width)):
             key = gpus[chosen % len(gpus)].key
             self._slots.follow(window, room)
-            history = self._slots.values(("util", key), gauge(lambda sample: util_of(sample, key)))
-        self.show(gpu_rows(window, answers, width, height, history, utilization, note, chosen, owners))
+            util = self._slots.values(("util", key), gauge(lambda sample: util_of(sample, key)))
+            power = self._slots.values(("power", key), gauge(lambda sample: power_of(sample, key)))
+        self.show(gpu_rows(window, answers, width, height, util, power, utilization, note, chosen, owners))
