@@ -13,12 +13,14 @@ import httpx
 import pytest
 
 from engine.bottleneck import Limit, what_limits
+from engine.discovery import found_servers
 from engine.knobs import knobs_of_flags
 from engine.metrics import parse_metrics
 from engine.ports import free_port, is_free
 from engine.process import command_line, marked, send_signal
-from engine.records import GpuReading, Installation, LaunchFailed, LogFacts, ServerSpec
+from engine.records import GpuReading, Installation, LaunchFailed, LogFacts, ServerSample, ServerSpec
 from engine.sample_record import to_record
+from engine.sampler import Sampler
 from engine.server import Server
 from engine.stop import end_leftovers
 from store.clock import utc_now
@@ -90,6 +92,28 @@ def test_its_engine_core_is_found_as_descendant_and_by_its_marker(smaller: Start
     titles = {process: command_line(process.pid) or "" for process in smaller.server.descendants()}
     engine = next(process for process, title in titles.items() if "EngineCore" in title)
     assert engine in marked(smaller.server.marker)  # setproctitle would have wiped the marker away
+
+
+def test_it_is_found_and_sampled_as_a_stranger_s_would_be(smaller: Started, installation: Installation) -> None:
+    server = smaller.server
+    (found,) = [one for one in found_servers() if one.url == server.base_url]
+    assert (found.pid, found.name) == (server.identity.pid, "small")
+    assert (found.flags["max-num-seqs"], found.flags["max-num-batched-tokens"]) == (4, 64)
+
+    async def look() -> tuple[ServerSample | None, str | None]:
+        async with Sampler(found.url, None) as sampler:
+            await sampler.once()
+            sample, _, error = await sampler.once()  # the second reads the numbers alone
+            return sample, error
+
+    sample, error = asyncio.run(look())
+    assert error is None
+    assert sample is not None
+    assert sample.version is not None
+    assert installation.version.startswith(sample.version.partition("+")[0])
+    assert (sample.model_name, sample.unknown, sample.sleep_state) == ("small", (), "awake")
+    assert sample.kv_cache_tokens == smaller.facts.kv_cache_tokens
+    assert len(sample.histograms) == 10
 
 
 def test_kv_tokens_follow_the_utilization(smaller: Started, larger: Started) -> None:
