@@ -15,6 +15,7 @@ from engine.text import redact
 from tui.watched import Watched
 
 if TYPE_CHECKING:
+    from engine.foreign_record import ForeignRecords
     from engine.gpu_look import GpuLook
     from engine.records import GpuReading, ServerSample
 
@@ -72,9 +73,11 @@ class ForeignServer(Watched):
             self.interval_s = seconds
             self._wake.set()
 
-    async def run(self, gpu: "GpuLook", sampled: Callable[["ForeignServer"], object]) -> None:
+    async def run(
+        self, gpu: "GpuLook", sampled: Callable[["ForeignServer"], object], records: "ForeignRecords | None" = None
+    ) -> None:
         """Sample until cancelled, calling `sampled` after each. While an answer is awaited, each interval says so, and
-        the server is not asked again."""
+        the server is not asked again. `records` keeps each sample."""
         await asyncio.to_thread(importlib.import_module, "engine.sampler")
         from engine.sampler import TIMEOUT_S, Sampler
 
@@ -92,6 +95,8 @@ class ForeignServer(Watched):
                 else:
                     reading = await gpu.read(min(TIMEOUT_S, self.interval_s))
                     self._take(None, reading, f"{self.shown} does not answer.")
+                if records is not None and self.newest is not None:
+                    await asyncio.to_thread(records.keep, self.url, self.newest)
                 sampled(self)
                 await self._pause(began)
         finally:
@@ -102,10 +107,13 @@ class ForeignServer(Watched):
 
     def _take(self, server: "ServerSample | None", reading: "GpuReading", error: str | None) -> None:
         from engine.sample_record import to_record
-        from engine.visible_gpus import as_server_sees
+        from engine.visible_gpus import as_server_sees, gpus_used
 
+        used = gpus_used(self.flags) if self.flags else None
         # The GPUs that were read while a server of another machine hung are not its own.
-        seen = as_server_sees(reading, self._cuda_environ()) if self.local else replace(reading, gpus=(), note=None)
+        seen = (
+            as_server_sees(reading, self._cuda_environ(), used) if self.local else replace(reading, gpus=(), note=None)
+        )
         self.add(to_record(server, seen, error=error))
 
     def _cuda_environ(self) -> Mapping[str, str]:

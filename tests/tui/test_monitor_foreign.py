@@ -155,7 +155,7 @@ async def test_servers_of_this_machine_are_found_once_each(
             FoundServer(exporter.url.replace("127.0.0.1", "localhost"), 1, {}, "m", "m"),
             FoundServer(other.url, 2, {"max-num-seqs": 64}, "other", "other"),
         )
-        monkeypatch.setattr("tui.finding.found", lambda: there)
+        monkeypatch.setattr("tui.finding.finder", lambda: lambda: there)
         app = LlmtuneApp(data_dir, None, urls=(exporter.url,))
         async with app.run_test(size=(120, 40)):
             await until(app, lambda: "server 1 of 2" in screen_text(app), "the found server")

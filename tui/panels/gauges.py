@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from engine.text import clean
 from tui.format import fixed, number, rate
+from tui.panels.reading import a_second
 from tui.panels.row import ACCENT, ERROR, GOOD, MUTED, PLAIN, STRONG, WARNING, Row, fit
 from tui.subject import Subject
 from tui.watched import requests_finished
@@ -12,7 +13,6 @@ from tui.widgets.spark import blocks
 
 LABEL_W, VALUE_W, NOTE_W = 10, 11, 27
 NOTED_W, DRAWN_W = 64, 34  # narrower, first the note goes, then the history
-LEAST_PER_MIN_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +119,13 @@ def _prefix_hits(subject: Subject) -> str:
 def _preempted(subject: Subject) -> str:
     """In all, and how many a minute over the window."""
     watched = subject.watched
-    newest = watched.window.newest if watched is not None and subject.answers else None
-    lately = None
-    if watched is not None and newest is not None:
-        grown = watched.window.increase(lambda sample: sample.preemptions)
-        lately = grown and 60 * grown / max(LEAST_PER_MIN_S, watched.window.seen())
+    window = watched.window if watched is not None else None
+    newest = window.newest if window is not None and subject.answers else None
     said = f"preempted   {fixed(newest.preemptions if newest else None, 7)}"
-    return f"{said} +{number(lately, 0 if lately >= 1 else 1)}/min" if lately else said
+    if window is None or newest is None:
+        return said
+    lately = a_second(window.increase(lambda sample: sample.preemptions), window)
+    return f"{said} +{number(60 * lately, 0 if lately >= 1 / 60 else 1)}/min" if lately else said
 
 
 def _finished(subject: Subject) -> str:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ClassVar
 
@@ -95,10 +96,12 @@ class MonitorScreen(LlmtuneScreen):
         self._gpu = 0
         self._choices = (0, 0, False)  # servers, GPUs, whether the shown one is ours
         self._owner_look: OwnerLook | None = None
+        self._finder: Callable[[], tuple[FoundServer, ...]] | None = None
         self._owners: Owners = NOBODY
         self._drawn_at = 0.0
         self._gpus: GpuReader | None = None
         self._gpu_look: GpuLook | None = None
+        self._unrecorded: str | None = None
 
     def compose_body(self) -> ComposeResult:
         yield MonitorPanel()
@@ -153,10 +156,19 @@ class MonitorScreen(LlmtuneScreen):
         if self._gpus is None or self._gpu_look is None:
             self._gpus = GpuReader()
             self._gpu_look = GpuLook(self._gpus, shared=True)
-        self.run_worker(server.run(self._gpu_look, self._came), group=server.url, description=f"samples {server.shown}")
+        self.run_worker(
+            server.run(self._gpu_look, self._came, self.app.records),
+            group=server.url,
+            description=f"samples {server.shown}",
+        )
 
     def _came(self, server: ForeignServer) -> None:
         """A sample of a foreign server came."""
+        trouble = self.app.records.trouble if self.app.records is not None else None
+        if trouble != self._unrecorded:
+            self._unrecorded = trouble
+            if trouble is not None:
+                self.say(f"samples are not recorded now: {trouble}", error=True)
         if self.watching.foreign.get(str(self.watching.current)) is server:
             self._draw_unless_frozen()
 
@@ -184,9 +196,9 @@ class MonitorScreen(LlmtuneScreen):
         """The servers of this machine, and whose the processes on its GPUs are (on a thread)."""
         from engine.gpu_owners import OwnerLook
 
-        if self._owner_look is None:
-            self._owner_look = OwnerLook()
-        return finding.found(), self._owner_look.of(newest, servers)
+        if self._owner_look is None or self._finder is None:
+            self._owner_look, self._finder = OwnerLook(), finding.finder()
+        return self._finder(), self._owner_look.of(newest, servers)
 
     # drawing
 
