@@ -1,5 +1,6 @@
 """Reads records: a connection that cannot write, and the questions that screens, commands and keepers ask."""
 
+import json
 import sqlite3
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -96,14 +97,18 @@ class Reader:
                 return found[0]
         raise NotFound(f"There is no session {word!r}: `llmtune sessions` lists them")
 
-    def progress(self) -> dict[int, SessionProgress]:
-        """Session id → progress, for sessions that have a launch; two queries, answered from indices alone."""
+    def progress(self, sessions: Sequence[int] | None = None) -> dict[int, SessionProgress]:
+        """Session id → progress, for those of `sessions` (None: of all) that have a launch; from indices alone."""
+        among, values = "1", tuple[str, ...]()
+        if sessions is not None:
+            among, values = "session_id IN (SELECT value FROM json_each(?))", (json.dumps(list(sessions)),)
         found: dict[int, SessionProgress] = {}
-        launches = "SELECT session_id, state, COUNT(*) FROM launch GROUP BY session_id, state"
-        for session_id, state, count in self._rows(launches):
+        launches = f"SELECT session_id, state, COUNT(*) FROM launch WHERE {among} GROUP BY session_id, state"
+        for session_id, state, count in self._rows(launches, values):
             found.setdefault(session_id, SessionProgress({}, {})).launches[state] = count
-        runs = "SELECT session_id, state, COUNT(*) FROM run WHERE kind = 'measured' GROUP BY session_id, state"
-        for session_id, state, count in self._rows(runs):
+        measured = f"SELECT session_id, state, COUNT(*) FROM run WHERE {among} AND kind = 'measured'"
+        runs = f"{measured} GROUP BY session_id, state"
+        for session_id, state, count in self._rows(runs, values):
             found.setdefault(session_id, SessionProgress({}, {})).runs[state] = count
         return found
 
@@ -137,6 +142,13 @@ class Reader:
             marks = ", ".join("?" for _ in ACTIVE_SERVER_STATES)
             where, values = f"{where} AND state IN ({marks})", (*values, *ACTIVE_SERVER_STATES)
         return self._select(ServerRecord, where, values, newest=newest)
+
+    def server_marks(self) -> tuple[int, int]:
+        """How many servers there are and the newest's id: changes when one is started or deleted."""
+        (count,), (newest,) = self._rows(
+            "SELECT COUNT(*) FROM server UNION ALL SELECT coalesce(MAX(id), 0) FROM server"
+        )
+        return count, newest
 
     def server(self, id: int) -> ServerRecord:
         """One server; NotFound without it."""

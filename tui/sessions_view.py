@@ -54,7 +54,7 @@ class SessionsSource:
         self._alive = alive
         self._views = views or ViewSource()
         self._seen: int | None = None
-        self._made: dict[int, tuple[tuple[object, ...], SessionLine]] = {}
+        self._made: dict[int, tuple[SessionRecord, SessionLine]] = {}
         self._last = SessionsSnapshot(())
 
     def read(self, reader: "Reader", chosen: int | None) -> SessionsSnapshot:
@@ -62,8 +62,7 @@ class SessionsSource:
         version, lines = reader.version(), self._last.lines
         # A keeper that dies commits nothing, so a session that goes on is looked at each time.
         if version != self._seen or any(line.state in LIVE_STATES for line in lines):
-            counts = reader.progress()
-            lines = tuple(self._line(one, counts.get(one.id or 0)) for one in reversed(reader.sessions()))
+            lines = self._lines(reader)
             lines = self._last.lines if lines == self._last.lines else lines
         view = self._view(reader, chosen)
         if lines is not self._last.lines or chosen != self._last.chosen or view is not self._last.view:
@@ -71,15 +70,21 @@ class SessionsSource:
         self._seen = version
         return self._last
 
-    def _line(self, session: SessionRecord, counts: "SessionProgress | None") -> SessionLine:
-        """The line of the last look, where nothing that it is made of has changed."""
-        number = session.id or 0
-        kept = session.state in LIVE_STATES and self._alive(number)
-        of = (session, counts, kept)
-        made = self._made.get(number)
-        if made is None or made[0] != of:
-            made = self._made[number] = (of, session_line(session, counts, lambda _: kept))
-        return made[1]
+    def _lines(self, reader: "Reader") -> tuple[SessionLine, ...]:
+        """The lines, made anew only of sessions that go on or have changed."""
+        sessions = reader.sessions()
+        changed = {
+            one.id or 0
+            for one in sessions
+            if one.state in LIVE_STATES or self._made.get(one.id or 0, (None,))[0] is not one
+        }
+        counts = reader.progress(sorted(changed)) if changed else {}
+        before, self._made = self._made, {}
+        for one in reversed(sessions):
+            number = one.id or 0
+            line = session_line(one, counts.get(number), self._alive) if number in changed else before[number][1]
+            self._made[number] = (one, line)
+        return tuple(line for _, line in self._made.values())
 
     def _view(self, reader: "Reader", chosen: int | None) -> TuneView | None:
         if chosen is None:

@@ -1,11 +1,13 @@
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from store.database import open_reader
 from store.errors import NotFound
 from store.reader import Reader, SessionProgress
-from store.records import RunRecord
+from store.records import LaunchRecord, RunRecord, SessionRecord
 from store.writer import Writer
 from tests.store.examples import a_launch, a_run, a_sample, a_server, a_session, an_event, fill
 
@@ -55,6 +57,68 @@ def test_servers_by_session_and_by_being_alive(writer: Writer, reader: Reader) -
     assert [server.id for server in reader.servers(active=True)] == [*ours[:3], by_hand]
     assert [server.id for server in reader.servers(session_id, active=True)] == ours[:3]
     assert reader.server(by_hand) == a_server(id=by_hand)
+
+
+def test_the_newest_servers_and_what_marks_a_change_among_them(writer: Writer, reader: Reader) -> None:
+    assert reader.server_marks() == (0, 0)
+    servers = [writer.insert(a_server()) for _ in range(3)]
+    assert [server.id for server in reader.servers(newest=2)] == servers[1:]
+    assert reader.server_marks() == (3, servers[-1])
+
+
+def test_sessions_in_a_state_and_the_newest(writer: Writer, reader: Reader) -> None:
+    assert reader.newest_session() is None
+    states = ("waiting", "done", "paused", "running", "waiting")
+    waiting, _, paused, running, _ = [writer.insert(a_session(state=state)) for state in states]
+    assert [one.id for one in reader.sessions(("running", "paused"))] == [paused, running]
+    newest = reader.newest_session()
+    assert newest is not None
+    assert newest.id == running
+    assert len(reader.sessions()) == 5
+    assert waiting in [one.id for one in reader.sessions(("waiting",))]
+
+
+def test_marks_change_when_something_happens_in_the_session_and_only_then(writer: Writer, reader: Reader) -> None:
+    session_id, server_id, launch_id, run_id = fill(writer)
+    other, *_ = fill(writer)
+    seen = [reader.marks(session_id)]
+    writer.insert_samples([a_sample(run_id=run_id, server_id=server_id)])
+    writer.insert(a_run(other, launch_id))
+    writer.insert(an_event(session_id=other))
+    assert reader.marks(session_id) == seen[0]
+    for change in (
+        lambda: writer.insert(a_run(session_id, launch_id, state="running")),
+        lambda: writer.update(RunRecord, run_id, state="rejected"),
+        lambda: writer.update(LaunchRecord, launch_id, state="failed"),
+        lambda: writer.insert(an_event(session_id=session_id)),
+        lambda: writer.insert(a_launch(session_id)),
+    ):
+        change()
+        assert reader.marks(session_id) not in seen
+        seen.append(reader.marks(session_id))
+
+
+def test_progress_of_some_sessions(writer: Writer, reader: Reader) -> None:
+    first, *_ = fill(writer)
+    second, *_ = fill(writer)
+    assert list(reader.progress([second])) == [second]
+    assert list(reader.progress([])) == []
+    assert list(reader.progress()) == [first, second]
+
+
+def test_a_reader_that_remembers_gives_the_same_record_until_its_row_changes(writer: Writer, path: Path) -> None:
+    session_id, server_id, *_ = fill(writer)
+    with open_reader(path, remembers=True) as reader:
+        session, server = reader.session(session_id), reader.server(server_id)
+        writer.insert(an_event(session_id=session_id))
+        assert reader.sessions()[0] is session
+        assert reader.servers()[0] is server
+        writer.update(SessionRecord, session_id, raw={"seconds_used": 3})
+        assert reader.session(session_id).raw == {"seconds_used": 3}
+        assert reader.runs(session_id)[0] is not reader.runs(session_id)[0]
+        writer.delete_session(session_id)
+        assert writer.insert(a_session(name="another")) == session_id
+        assert reader.session(session_id).name == "another"
 
 
 def test_runs_of_a_kind_and_with_their_raw_result(writer: Writer, reader: Reader) -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 ACTIVE = ("starting", "ready", "stopping")
 LISTED = 200
+ENDED_S = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,11 @@ class ServersScreen(LlmtuneScreen):
         super().__init__()
         self._snapshot = ServersSnapshot()
         self._chosen: int | None = None  # read by the poller's thread
-        self._tail: LogTail | None = None  # of the poller's thread alone
+        # Of the poller's thread alone:
+        self._tail: LogTail | None = None
+        self._marks: object = None
+        self._read_at = 0.0
+        self._ended: list[ServerRecord] = []
 
     def compose_body(self) -> ComposeResult:
         yield Static(
@@ -108,16 +114,25 @@ class ServersScreen(LlmtuneScreen):
     # feeding
 
     def refresh_from_store(self, reader: "Reader") -> ServersSnapshot:
-        listed = {server.id: server for server in (*reader.servers(newest=LISTED), *reader.servers(active=True))}
-        servers = sorted(listed.values(), key=lambda server: (server.state not in ACTIVE, -(server.id or 0)))[:LISTED]
+        servers = self._list(reader)
         wanted = self._chosen
         chosen = next((server for server in servers if server.id == wanted), next(iter(servers), None))
         if chosen is None or chosen.id is None:
-            return ServersSnapshot(tuple(servers))
+            return ServersSnapshot(servers)
         if chosen.log_path and (self._tail is None or self._tail.path != chosen.log_path):
             self._tail = LogTail(chosen.log_path)
         log = self._tail.read() if self._tail is not None and chosen.log_path else None
-        return ServersSnapshot(tuple(servers), chosen.id, log, tuple(reader.events(server_id=chosen.id, limit=20)))
+        return ServersSnapshot(servers, chosen.id, log, tuple(reader.events(server_id=chosen.id, limit=20)))
+
+    def _list(self, reader: "Reader") -> tuple[ServerRecord, ...]:
+        """The servers to be listed. Those that have ended are read again when another one ends or begins, and now and
+        then: what is told of an end may come after it."""
+        active = reader.servers(active=True)
+        marks = (reader.server_marks(), {server.id for server in active})
+        if marks != self._marks or monotonic() >= self._read_at + ENDED_S:
+            self._ended = [server for server in reader.servers(newest=LISTED) if server.state not in ACTIVE]
+            self._marks, self._read_at = marks, monotonic()
+        return (*reversed(active), *reversed(self._ended))[:LISTED]
 
     def show(self, snapshot: ServersSnapshot) -> None:
         before = self._server()

@@ -47,12 +47,14 @@ class ServerTable(DataTable[Text]):
 
     def update_servers(self, servers: Sequence[ServerRecord], now: datetime, chosen: int | None) -> None:
         """Show these servers, in this order, with the cursor on the `chosen` one."""
-        before = [server.id for server in self._servers]
+        before = self._servers
         self._servers, self._now = tuple(servers), now
-        if before != [server.id for server in servers] or not self._widths:
+        if [server.id for server in before] != [server.id for server in servers] or not self._widths:
             self._fill(chosen)
             return
-        for server in servers:
+        for was, server in zip(before, servers, strict=True):
+            if server is was and server.stopped_at:
+                continue
             for column, cell in zip(COLUMNS, self._cells(server), strict=True):
                 if self.get_cell(str(server.id), column) != cell:
                     self.update_cell(str(server.id), column, cell)
