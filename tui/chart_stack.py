@@ -70,7 +70,7 @@ def panel_rows(
         rows = [[*row] for row in rows]
         at = MARGIN + cursor
         for row in rows:
-            row[at] = (row[at][0] if row[at][0] != " " else CURSOR, "reverse")
+            row[at] = (CURSOR, "bold") if row[at][0] == " " else (row[at][0], "reverse")
     return [_words(panel, frame, cursor), *rows]
 
 

@@ -197,7 +197,7 @@ def test_panels_of_one_frame_line_up_and_the_cursor_reads_each() -> None:
         assert {len(row) for row in one} == {79}
         assert len(one) == 5
         assert {row[8][0] for row in one[1:]} == {"│"}
-        assert all(row[9 + cursor][1] == "reverse" for row in one[1:])
+        assert all(row[9 + cursor][1] in ("bold", "reverse") and row[9 + cursor][0] != " " for row in one[1:])
     assert "99.0 %" in text(rows[0])
     assert "● running 184" in text(rows[1])
     assert "▲ waiting 16" in text(rows[1])
