@@ -29,6 +29,7 @@ class ForeignRecords:
         self._writer = writer
         self._lock = threading.Lock()
         self._ids: dict[str, int] = {}
+        self._newest: dict[str, str] = {}
         self._unwritten: dict[str, deque[SampleRecord]] = {}
         self._lost = False
 
@@ -38,6 +39,9 @@ class ForeignRecords:
         with self._lock:
             if self._lost:
                 return
+            if sample.at <= self._newest.get(url, ""):  # it was given before
+                return
+            self._newest[url] = sample.at
             waiting = self._unwritten.setdefault(url, deque(maxlen=KEPT_UNWRITTEN))
             waiting.append(sample)
             try:

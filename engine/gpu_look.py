@@ -10,7 +10,7 @@ from engine.records import GpuReading
 from store.clock import utc_now
 
 NONE_AGAIN_S = 10.0  # a driver may be loaded or come back; asking for it each second would only start threads
-AT_ONCE_S = 0.3  # less than any interval
+AT_ONCE_S = 0.2  # less than the shortest interval
 
 
 class GpuLook:

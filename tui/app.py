@@ -22,6 +22,7 @@ from tui.palette import app_commands
 from tui.poller import Poller, StoreView
 
 if TYPE_CHECKING:
+    from engine.foreign_record import ForeignRecords
     from tui.screens.base import LlmtuneScreen
     from tui.tune_source import ViewSource
 
@@ -74,7 +75,8 @@ def parting_words(going_on: GoingOn, is_kept: Callable[[str, int], bool]) -> str
 
 
 class LlmtuneApp(App[object]):
-    """The screens on one data directory. `vllm` is the person's `--vllm`, `urls` are foreign servers to watch."""
+    """The screens on one data directory. `vllm` is the person's `--vllm`, `urls` are foreign servers to watch,
+    `records` keeps the samples of these (None: they stay in memory)."""
 
     TITLE = "llmtune"
     CSS_PATH = "app.tcss"
@@ -115,6 +117,7 @@ class LlmtuneApp(App[object]):
         open_session: int | None = None,
         urls: tuple[str, ...] = (),
         now: Callable[[], datetime] = datetime.now,
+        records: "ForeignRecords | None" = None,
     ) -> None:
         super().__init__()
         self.data_dir = data_dir
@@ -122,6 +125,7 @@ class LlmtuneApp(App[object]):
         self.open_session = open_session
         self.urls = urls
         self.now = now
+        self.records = records
         self.animation_level = "none"
         self._may_attach = False  # show a running session once we know of one, unless the person chose a screen
         self._view: LlmtuneScreen | None = None

@@ -89,6 +89,7 @@ def build_parser() -> _Parser:
     monitor.add_argument(
         "--url", action="append", default=[], metavar="URL", help="a server's address; may be repeated"
     )
+    monitor.add_argument("--record", action="store_true", help="keep the samples of servers that are not ours")
 
     snapshot = add("snapshot", "snapshot", "one sample of a server and the GPUs", as_json)
     snapshot.add_argument(

@@ -36,6 +36,7 @@ def test_a_row_from_the_first_answer_on_with_all_samples(store: Store) -> None:
     for second in (1, 2, 3):
         records.keep(URL, sample(second))
     records.keep(URL, sample(4, error="Nothing answers."))
+    records.keep(URL, sample(4))  # not newer
     (server,) = reader.servers()
     assert (server.name, server.model, server.vllm_version) == ("[x]", "/models/[x]", "0.32.0")
     assert (server.host, server.port, server.facts) == ("10.0.0.5", 8000, {"kv_cache_tokens": 34496.0})

@@ -1,8 +1,9 @@
 """`llmtune monitor`: the monitor alone, on any server."""
 
 import argparse
+from contextlib import nullcontext
 
-from tui.commands.places import data_place
+from tui.commands.places import data_place, recording
 from tui.commands.screens import have_terminal, open_screens
 from tui.output import UsageError
 
@@ -31,5 +32,7 @@ def run(args: argparse.Namespace) -> int:
     urls = tuple(server_url(url) for url in args.url)
     if not have_terminal():
         raise UsageError("the monitor needs a terminal: here use `llmtune snapshot --watch 1`")
-    # Without an address the screens open on the server of ours that runs; on the monitor's key where none does.
-    return open_screens(args, data_place(args), urls=urls)
+    place = data_place(args)
+    with recording(place) if args.record else nullcontext() as records:
+        # Without an address the screens open on the server of ours that runs; on the monitor's key where none does.
+        return open_screens(args, place, urls=urls, records=records)

@@ -5,9 +5,13 @@ import gc
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tui.commands.places import data_place
 from tui.output import UsageError
+
+if TYPE_CHECKING:
+    from engine.foreign_record import ForeignRecords
 
 
 def have_terminal() -> bool:
@@ -16,15 +20,25 @@ def have_terminal() -> bool:
 
 
 def open_screens(
-    args: argparse.Namespace, place: Path, *, session: int | None = None, urls: tuple[str, ...] = ()
+    args: argparse.Namespace,
+    place: Path,
+    *,
+    session: int | None = None,
+    urls: tuple[str, ...] = (),
+    records: "ForeignRecords | None" = None,
 ) -> int:
     """Show the screens until the person leaves; what goes on running is said by the app as it ends."""
     from tui.app import LlmtuneApp
+    from tui.terminal import draws_unicode, in_ascii
 
     # What was imported stays. A screen that is left open would else look through it at each full collection: a tenth of
     # its CPU time.
     gc.freeze()
-    app = LlmtuneApp(place, args.vllm or os.environ.get("LLMTUNE_VLLM"), open_session=session, urls=urls)
+    app = LlmtuneApp(
+        place, args.vllm or os.environ.get("LLMTUNE_VLLM"), open_session=session, urls=urls, records=records
+    )
+    if not draws_unicode(os.environ):
+        app.driver_class = in_ascii(app.driver_class)
     app.run(mouse=not args.no_mouse)
     return app.return_code or 0
 
