@@ -11,6 +11,7 @@ from textual.widgets import Static
 
 from tui.screens.base import LlmtuneScreen
 
+PAGE = 70  # cells of a line: the page's 76 without border, padding and scrollbar
 EVERYWHERE = (
     ("1 to 4", "Servers, Monitor, Tune, Sessions"),
     ("ctrl+p", "palette: everything that is possible now"),
@@ -73,7 +74,7 @@ def _page(title: str, rows: list[tuple[str, str]]) -> Content:
         words, line = meaning.split(), ""
         first = True
         for word in [*words, ""]:
-            if word and len(line) + len(word) < 72 - width:
+            if word and len(line) + len(word) < PAGE - width:
                 line = f"{line} {word}" if line else word
                 continue
             lines.append(Content.assemble((f"{name if first else '':<{width}}", "bold"), line))
