@@ -81,7 +81,9 @@ class MonitorScreen(LlmtuneScreen):
         *LimitLine.LEGEND,
         *EventLog.LEGEND,
         *MonitorDetails.LEGEND,
-        Number("run, wait, KV", "of the list of all servers: running, waiting, KV cache; what limits it, in a word"),
+        Number("clocks", "of the multiprocessors (SM) and of the memory now, of the most they can run at"),
+        Number("tok/s", "of one engine: tokens generated a second"),
+        Number("limited by", "in the list of all servers, beside state, name, address and load: what, in a word"),
         Number("every, last", "how often is looked, and over how long histories and windowed figures reach back"),
         Number("–", "cannot be read now; never the same as 0"),
     )
