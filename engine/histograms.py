@@ -38,10 +38,10 @@ def between(before: Histogram | None, after: Histogram | None) -> Histogram | No
     buckets = tuple(
         (bound, new - old) for bound, new, old in zip(bounds, _at(bounds, after), _at(bounds, before), strict=True)
     )
-    count = after.count - before.count
-    if count < 0 or any(number < 0 for _, number in buckets):
+    count, total = after.count - before.count, after.sum - before.sum
+    if count < 0 or any(not 0 <= number < math.inf for _, number in buckets) or not math.isfinite(count + total):
         return None
-    return Histogram(buckets, after.sum - before.sum, count)
+    return Histogram(buckets, total, count)
 
 
 def _at(bounds: Sequence[float], histogram: Histogram) -> list[float]:
@@ -76,8 +76,9 @@ def percentile(histogram: Histogram | None, perc: float) -> Percentile | None:
                 return Percentile(None, False, lower=under)
             if under is None:
                 return Percentile(None, False, upper=bound)
-            return Percentile(
-                under + (bound - under) * max(rank - below, 0.0) / (cumulative - below), True, under, bound
-            )
+            value = under + (bound - under) * max(rank - below, 0.0) / (cumulative - below)
+            if not math.isfinite(value):  # bounds that no clock gave
+                return Percentile(None, False, lower=under)
+            return Percentile(value, True, under, bound)
         below, under = cumulative, bound
     return None

@@ -25,8 +25,9 @@ def snapshot_json(
     stream: bool = False,
 ) -> dict[str, Any]:
     """The object, units in its keys, absent as None. `rates`, `latency` and `lengths` are those of the time since the
-    `previous` sample of the same server. Without one there are no rates, and the others are those since the server's
-    start; in a `stream`, where one number stands beside the next, they are then left out too.
+    `previous` sample of the same server, or since it restarted. Without one there are no rates, and the others count
+    from the server's start; in a `stream`, where one number stands beside the next, they are then left out too.
+    `counted_from` says which it is.
 
     `note` says why there is no GPU, `error` why there is no server.
     """
@@ -74,6 +75,7 @@ def _server(server: ServerSample, previous: ServerSample | None, url: str | None
         "sleep_state": server.sleep_state,
         "process_start_unix_s": server.process_start,
         "rates": _rates(rates) if rates else None,
+        "counted_from": "previous" if since else "restart" if previous else None if stream else "start",
         "latency": _spread(server, since, names.LATENCIES, "ms", 1000) if told else {},
         "lengths": _spread(server, since, LENGTHS, "tokens", 1) if told else {},
         "engines": [asdict(one) for one in server.engines],

@@ -57,6 +57,17 @@ def test_a_restart_or_other_buckets_give_no_between() -> None:
     assert between(histogram(1, 2, 3, 4), histogram(1, 2, 3, 5, bounds=(0.1, 0.2, 0.4, INF))) is None
 
 
+def test_absurd_bounds_and_counts_give_no_number_that_is_none() -> None:
+    wide = Histogram(((-1e308, 1.0), (1e308, 3.0), (INF, 3.0)), 1e308, 3.0)
+    for perc in range(0, 101, 10):
+        found = percentile(wide, perc)
+        assert found is not None
+        assert found.value is None or math.isfinite(found.value)
+    huge = Histogram(((0.1, 1e308), (INF, 1e308)), 1e308, 1e308)
+    assert between(Histogram(((0.1, -1e308), (INF, -1e308)), 0.0, -1e308), huge) is None
+    assert between(Histogram(((0.1, 0.0), (INF, 0.0)), -1e308, 0.0), huge) is None
+
+
 def test_a_real_window_between_two_scrapes() -> None:
     early, late = (
         parse_metrics((H200 / f"metrics/kv-starved-load-{at}.txt").read_text(), "", 0.0).histograms

@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 
 from engine.metrics import parse_metrics
-from engine.rates import Rates, prefix_hit_perc
-from engine.records import ServerSample
+from engine.rates import Rates, prefix_hit_perc, restarted
+from engine.records import Histogram, ServerSample
 from tests.engine.observed import H200
 
 BEFORE = ServerSample(
@@ -67,6 +67,23 @@ def test_absent_counters_have_no_rate_and_are_no_restart() -> None:
     assert Rates.between(BEFORE, blank) == Rates(2.0)
     assert Rates.between(blank, replace(AFTER, clock=104.0)) == Rates(2.0)
     assert Rates.between(BEFORE, replace(AFTER, process_start=None)).generation_tok_per_s == 500.0
+
+
+def test_totals_that_only_a_histogram_or_a_further_counter_has_tell_a_restart_too() -> None:
+    seen = {"ttft": Histogram(((0.1, 5.0),), 1.0, 5.0)}
+    before = replace(BEFORE, process_start=None, histograms=seen, counters={"spec_drafts": 5.0})
+    after = replace(AFTER, process_start=None, histograms=seen, counters={"spec_drafts": 5.0})
+    assert not restarted(before, after)
+    assert restarted(before, replace(after, counters={"spec_drafts": 4.0}))
+    assert restarted(before, replace(after, histograms={"ttft": Histogram(((0.1, 4.0),), 1.0, 4.0)}))
+    assert not restarted(before, replace(after, histograms={}, counters={}))
+
+
+def test_absurd_totals_have_no_rate_rather_than_an_infinite_one() -> None:
+    absurd = replace(AFTER, generation_tokens=1e308, prompt_tokens=1e308, prefix_hits=1e308, prefix_queries=1e308)
+    assert Rates.between(replace(BEFORE, generation_tokens=-1e308, clock=101.9), absurd).generation_tok_per_s is None
+    assert Rates.between(replace(BEFORE, clock=101.9), absurd).prompt_tok_per_s is None
+    assert prefix_hit_perc(absurd) is None
 
 
 def test_no_time_gives_no_rate() -> None:

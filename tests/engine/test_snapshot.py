@@ -58,7 +58,14 @@ def test_after_a_restart_latencies_count_from_the_new_start() -> None:
 def test_a_stream_begins_without_the_server_s_life() -> None:
     server = snapshot_json(LATE, NO_GPU, stream=True)["server"]
     assert (server["rates"], server["latency"], server["lengths"]) == (None, {}, {})
+    assert server["counted_from"] is None
     assert snapshot_json(LATE, NO_GPU, previous=EARLY, stream=True)["server"]["latency"]["e2el"]["count"] == 4.0
+
+
+def test_it_is_said_from_where_latencies_count() -> None:
+    restarted = replace(EARLY, process_start=1.0)
+    said = [snapshot_json(LATE, NO_GPU, previous=one)["server"]["counted_from"] for one in (None, EARLY, restarted)]
+    assert said == ["start", "previous", "restart"]
 
 
 def test_what_only_some_servers_have() -> None:

@@ -198,6 +198,12 @@ def test_nothing_new_is_a_count_of_zero_and_no_percentile() -> None:
     assert percentile(found, 50) is None
 
 
+def test_absurd_numbers_have_no_growth_rather_than_an_infinite_one() -> None:
+    window = Window(MINUTE, [look(0, -1e308), look(0.5, 1e308)])
+    assert (window.increase(tokens_of), window.rate(tokens_of), window.difference(tokens_of)) == (None, None, None)
+    assert Window(MINUTE, [look(0, 0.0), look(0.001, 1e308)]).rate(tokens_of) is None
+
+
 def test_odd_rows_of_another_program_break_nothing() -> None:
     odd = [look(0, 1.0, counters=[1], histograms={"ttft": 3}), look(1, 2.0, counters={"a": "b"}, histograms="x")]
     window = Window(MINUTE, odd)

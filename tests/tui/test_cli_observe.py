@@ -66,7 +66,7 @@ def test_our_own_running_server_is_meant_where_no_address_is_given(
 def test_without_a_server_the_gpus_are_sampled_alone(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tui.commands.targets.found", lambda: ())
+    monkeypatch.setattr("tui.commands.targets.found_servers", lambda: ())
     assert main(["snapshot", "--json"]) == 0
     payload = json.loads(capsys.readouterr().out)
     assert payload["server"] is None
@@ -77,7 +77,7 @@ def test_servers_that_others_started_are_meant_where_we_have_none(
     url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = (FoundServer(url, 1), FoundServer("http://127.0.0.1:9", 2))
-    monkeypatch.setattr("tui.commands.targets.found", lambda: here)
+    monkeypatch.setattr("tui.commands.targets.found_servers", lambda: here)
     assert main(["snapshot", "--json"]) == 1  # the second does not answer
     payloads = {payload["url"]: payload for payload in map(json.loads, capsys.readouterr().out.splitlines())}
     assert payloads[url]["server"]["model_name"] == "m"

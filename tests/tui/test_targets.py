@@ -15,7 +15,7 @@ HERE = (FoundServer("http://127.0.0.1:8200", 1, {"max-num-seqs": 7}), FoundServe
 
 @pytest.fixture(autouse=True)
 def _machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui.commands.targets.found", lambda: HERE)
+    monkeypatch.setattr("tui.commands.targets.found_servers", lambda: HERE)
 
 
 def ready(name: str, port: int, at: str | None, host: str = "127.0.0.1", state: str = "ready") -> ServerRecord:

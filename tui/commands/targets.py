@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from engine.discovery import FoundServer, on_this_machine
+from engine.discovery import FoundServer, found_servers, on_this_machine
 from engine.knobs import Knobs, knobs_of, knobs_of_flags
 from store.errors import NotFound
 from store.records import SampleRecord
 from tui.commands.places import reading
-from tui.finding import found
 
 
 class Target(NamedTuple):
@@ -24,7 +23,7 @@ class Target(NamedTuple):
 
 def named(urls: tuple[str, ...]) -> tuple[Target, ...]:
     """Those of a person's `--url`; the settings of one that runs on this machine stand in its command line."""
-    running = found()
+    running = found_servers()
     return tuple(Target(url, partial(knobs_of_flags, _flags(url, running))) for url in urls)
 
 
@@ -32,7 +31,7 @@ def unnamed(place: Path) -> tuple[Target, ...]:
     """Whom a person means who names nobody: our server that became ready last and still runs, of a sweep or by hand;
     else all that run on this machine."""
     own = _own(place)
-    return (own,) if own else tuple(Target(one.url, partial(knobs_of_flags, one.flags)) for one in found())
+    return (own,) if own else tuple(Target(one.url, partial(knobs_of_flags, one.flags)) for one in found_servers())
 
 
 def _own(place: Path) -> Target | None:
