@@ -1,6 +1,6 @@
 """From a session's runs to its table: a summary and an effect for every candidate, workload and metric."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from store.records import LaunchRecord, RunRecord, SessionRecord
 from tuning.budget import SECONDS_PER_HOUR
@@ -19,7 +19,7 @@ from tuning.records import (
 from tuning.schedule import BASELINE
 from tuning.statistics import level_interval, mean, mean_log, paired_ratio
 
-Cells = dict[tuple[int, int], list[RunRecord]]  # (block, slot) → the measured runs of that launch
+Cells = dict[tuple[int, int], list[float]]  # (block, slot) → what the measured runs of that launch gave
 
 
 def session_result(
@@ -74,42 +74,51 @@ def _workload_results(
     runs: Sequence[RunRecord],
 ) -> list[CandidateResult]:
     confidence = 1 - plan.decide.error
-    counted: dict[int, Cells] = {}
-    limited: dict[int, list[RunRecord]] = {}
+    counted: dict[int, list[RunRecord]] = {}
+    rejected: dict[int, int] = {}
     for run in runs:
         if run.workload == workload and run.kind == "measured" and run.state == "done":
-            counted.setdefault(run.candidate, {}).setdefault((run.block, run.slot), []).append(run)
-            limited.setdefault(run.candidate, []).append(run)
-    baseline = counted.get(BASELINE, {})
+            counted.setdefault(run.candidate, []).append(run)
+        elif run.workload == workload and run.state == "rejected":
+            rejected[run.candidate] = rejected.get(run.candidate, 0) + 1
+    measured = {index: _by_metric(of) for index, of in counted.items()}
+    logs = {metric: _logs_by_block(cells) for metric, cells in measured.get(BASELINE, {}).items()}
     return [
         CandidateResult(
             candidate=candidate,
             workload=workload,
-            summaries=_summaries(counted.get(candidate.index, {}), confidence),
+            summaries=_summaries(measured.get(candidate.index, {}), confidence),
             effects={}
             if candidate.index == BASELINE
-            else _effects(counted.get(candidate.index, {}), baseline, confidence),
+            else _effects(measured.get(candidate.index, {}), logs, confidence),
             failures=_failures(session, candidate, launches),
-            rejected=sum(
-                run.state == "rejected" and (run.candidate, run.workload) == (candidate.index, workload) for run in runs
-            ),
-            limited_by=sentences(limited.get(candidate.index, ())),
+            rejected=rejected.get(candidate.index, 0),
+            limited_by=sentences(counted.get(candidate.index, ())),
         )
         for candidate in candidates_from_json(session.candidates)
     ]
 
 
-def _summaries(cells: Cells, confidence: float) -> dict[str, Summary]:
-    """Metric → its summary; metrics that no run has are left out."""
+def _by_metric(runs: Sequence[RunRecord]) -> dict[str, Cells]:
+    """Metric → what the runs of each launch measured, in the order of RUN_METRICS; metrics that no run has are left
+    out. One pass: there may be ten thousand runs, each with some forty metrics."""
+    found: dict[str, Cells] = {}
+    for run in runs:
+        cell = run.block, run.slot
+        for metric, value in run.metrics.items():
+            if value is not None:
+                found.setdefault(metric, {}).setdefault(cell, []).append(value)
+    return {metric: found[metric] for metric in RUN_METRICS if metric in found}
+
+
+def _summaries(measured: Mapping[str, Cells], confidence: float) -> dict[str, Summary]:
+    """Metric → its summary."""
     summaries: dict[str, Summary] = {}
-    for metric in RUN_METRICS:
-        by_launch = [values for cell in cells.values() if (values := _values(cell, metric))]
-        if not by_launch:
-            continue
-        interval = level_interval([mean(values) for values in by_launch], confidence)
+    for metric, cells in measured.items():
+        interval = level_interval([mean(values) for values in cells.values()], confidence)
         summaries[metric] = Summary(
             n=interval.n,
-            runs=sum(map(len, by_launch)),
+            runs=sum(map(len, cells.values())),
             mean=interval.mean,
             sd=interval.sd,
             low=interval.low,
@@ -118,27 +127,26 @@ def _summaries(cells: Cells, confidence: float) -> dict[str, Summary]:
     return summaries
 
 
-def _effects(cells: Cells, baseline: Cells, confidence: float) -> dict[str, Effect]:
-    """Metric → its effect; left out where no block has both, None inside where a value has no logarithm."""
+def _effects(
+    measured: Mapping[str, Cells], baseline: Mapping[str, Mapping[int, Sequence[float]]], confidence: float
+) -> dict[str, Effect]:
+    """Metric → its effect, where `baseline` has the logs of each block; left out where no block has both, None inside
+    where a value has no logarithm."""
     effects: dict[str, Effect] = {}
-    for metric in RUN_METRICS:
-        ratio = paired_ratio(_logs_by_block(cells, metric), _logs_by_block(baseline, metric), confidence)
+    for metric, cells in measured.items():
+        ratio = paired_ratio(_logs_by_block(cells), baseline.get(metric, {}), confidence)
         if ratio is not None:
             effects[metric] = Effect(blocks=ratio.n, effect=ratio.mean, low=ratio.low, high=ratio.high)
     return effects
 
 
-def _logs_by_block(cells: Cells, metric: str) -> dict[int, list[float]]:
+def _logs_by_block(cells: Cells) -> dict[int, list[float]]:
     blocks: dict[int, list[float]] = {}
-    for (block, _), runs in cells.items():
-        log = mean_log(_values(runs, metric))
+    for (block, _), values in cells.items():
+        log = mean_log(values)
         if log is not None:
             blocks.setdefault(block, []).append(log)
     return blocks
-
-
-def _values(runs: Sequence[RunRecord], metric: str) -> list[float]:
-    return [value for run in runs if (value := run.metrics.get(metric)) is not None]
 
 
 def _failures(session: SessionRecord, candidate: Candidate, launches: Sequence[LaunchRecord]) -> tuple[str, ...]:

@@ -1,12 +1,14 @@
 """Means with t intervals, and paired effects: the arithmetic between launches and a table.
 
 The launch is the sampling unit: callers average the runs of a launch first and pass one number for each. Textbook
-formulas (Snedecor & Cochran, Statistical Methods, 8th ed., sections 4.5 and 6.3); quantiles from scipy.
+formulas (Snedecor & Cochran, Statistical Methods, 8th ed., sections 4.5 and 6.3).
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+
+from tuning.student import t_quantile
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +36,6 @@ def sd(values: Sequence[float]) -> float | None:
     centre = mean(values)
     # hypot: the square of a large number would overflow where the result does not
     return math.hypot(*(value - centre for value in values)) / math.sqrt(len(values) - 1)
-
-
-def t_quantile(probability: float, df: float) -> float:
-    """The value that Student's t with `df` degrees of freedom exceeds with 1 - probability (0 < probability < 1)."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(df, probability))
 
 
 def t_interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
@@ -86,9 +81,10 @@ def paired_ratio(
 
 def mean_log(values: Sequence[float]) -> float | None:
     """Mean of the natural logs; None for no values, or where one is not above 0 and so has none."""
-    if not values or any(value <= 0 for value in values):
+    try:
+        return math.fsum(map(math.log, values)) / len(values)
+    except (ValueError, ZeroDivisionError):
         return None
-    return mean([math.log(value) for value in values])
 
 
 def _exp(log: float) -> float | None:
