@@ -65,7 +65,7 @@ class ServersScreen(LlmtuneScreen):
         Binding("r", "restart", "restart", tooltip="restart it (asks once), or start an ended one again"),
         Binding("enter", "details", "details", tooltip="all that is known of the chosen server"),
         Binding("m", "monitor", "monitor", tooltip="show it in the Monitor"),
-        Binding("h", "history", "history", tooltip="its whole life as charts"),
+        Binding("h", "history", "charts", tooltip="its whole life as charts"),
         Binding("l", "log", "log", tooltip="into the log (arrows, page up and down) and back to the list"),
         Binding("y", "copy", "copy", tooltip="copy its command line, which is shown too"),
     ]
