@@ -62,10 +62,12 @@ class Poller:
                 self._stopped.wait(READ_S)
 
     def _follow(self) -> None:
-        from store.database import open_reader, open_writer
+        from store.database import open_reader
 
         if not self._database.exists():
-            open_writer(self._database).close()
+            from store.make import make_database
+
+            make_database(self._database)
         with open_reader(self._database, remembers=True) as reader:
             seen: int | None = None
             waited = 0.0
