@@ -1,12 +1,11 @@
 """Looks on a beat: one an interval whatever the server does, and figures of the right stretch of time."""
 
 import asyncio
+import statistics
 import time
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
-
-import pytest
 
 from engine.beat import GRAINS, Look, Past, looks
 from engine.gpu_look import GpuLook
@@ -35,21 +34,24 @@ async def test_the_beat_neither_drifts_nor_waits_for_who_takes_the_looks() -> No
         async for look in stream:
             assert look.error is None
             moments.append(time.monotonic())
-            await asyncio.sleep(0.03)
-            if len(moments) == 10:
+            await asyncio.sleep(0.05)
+            if len(moments) == 12:
                 break
-    assert moments[-1] - moments[0] == pytest.approx(9 * EVERY_S, abs=0.08)
+    assert moments[-1] - moments[0] > 10.5 * EVERY_S
+    # A beat that drifted by what the taker sleeps would stray over the whole interval.
+    assert statistics.median((moment - moments[0] + 0.02) % EVERY_S for moment in moments) < 0.05
 
 
 async def test_intervals_that_were_overrun_are_left_out() -> None:
     async with LyingExporter() as exporter, followed(exporter) as stream:
         await anext(stream)
+        asked = len(exporter.asked)
         await asyncio.sleep(3.5 * EVERY_S)
         began = time.monotonic()
-        await anext(stream)
-        await anext(stream)
-        assert time.monotonic() - began < 2.5 * EVERY_S
-        assert len(exporter.asked) < 5
+        for _ in range(3):
+            await anext(stream)
+        assert time.monotonic() - began > 1.2 * EVERY_S  # not all at once
+        assert len(exporter.asked) == asked + 3
 
 
 async def test_a_server_that_hangs_has_a_look_an_interval_and_one_request() -> None:
@@ -63,7 +65,7 @@ async def test_a_server_that_hangs_has_a_look_an_interval_and_one_request() -> N
             assert (server, gpu.note) == (None, "No GPU.")
             assert error is not None
             assert "has not answered for 0." in error
-        assert time.monotonic() - began == pytest.approx(5 * EVERY_S, abs=0.12)
+        assert time.monotonic() - began > 4 * EVERY_S
         assert len(exporter.asked) == asked + 1
 
 
@@ -72,8 +74,10 @@ async def test_an_answer_that_comes_late_counts_when_it_comes() -> None:
         await anext(stream)
         exporter.delay_s = 2.4 * EVERY_S
         exporter.behave("slow")
-        answered = [(await anext(stream)).server is not None for _ in range(3)]
-    assert answered == [False, False, True]
+        asked = len(exporter.asked)
+        assert (await anext(stream)).server is None
+        while (await anext(stream)).server is None:
+            assert len(exporter.asked) == asked + 1
 
 
 async def test_death_and_return() -> None:

@@ -49,7 +49,7 @@ def test_one_object_an_interval_over_death_and_return(exporter: LyingExporter) -
         assert (first["server"]["rates"], first["server"]["latency"]) == (None, {})
         began = time.monotonic()
         second = payload(process)
-        assert second["server"]["rates"]["generation_tok_per_s"] == pytest.approx(500, rel=0.2)
+        assert second["server"]["rates"]["generation_tok_per_s"] == pytest.approx(500, rel=0.6)
         assert second["server"]["latency"]["e2el"]["mean_ms"] == pytest.approx(2000.0)
         assert {"kind", "sentence", "evidence", "advice"} == second["limit"].keys()
         exporter.behave("refuse")
@@ -59,10 +59,11 @@ def test_one_object_an_interval_over_death_and_return(exporter: LyingExporter) -
         exporter.served.restart()
         exporter.behave("answer")
         returned = [payload(process) for _ in range(3)]
-        assert time.monotonic() - began == pytest.approx(8 * EVERY_S, abs=EVERY_S)
+        assert time.monotonic() - began > 6.5 * EVERY_S
         again = [one["server"] for one in returned if one["server"]]
-        assert again[0]["rates"]["restarted"] or again[1]["rates"]["generation_tok_per_s"] < 1000
-        assert again[-1]["rates"]["restarted"] is False
+        assert again[0]["rates"]["restarted"]
+        assert again[0]["counted_from"] == "restart"
+        assert not again[-1]["rates"]["restarted"]
 
 
 def test_an_interrupt_ends_it_with_130_and_without_a_word(exporter: LyingExporter) -> None:
@@ -100,7 +101,7 @@ def test_a_window_gathers_what_came_in_it(exporter: LyingExporter) -> None:
     with streaming("--url", exporter.url, "--window", "0.5") as process:
         spans = [payload(process)["server"]["rates"] for _ in range(7)]
     assert spans[0] is None
-    assert [span["over_s"] for span in spans[4:]] == pytest.approx([0.6, 0.6, 0.6], abs=0.15)
+    assert [span["over_s"] for span in spans[4:]] == pytest.approx([0.6, 0.6, 0.6], abs=0.4)
 
 
 def test_what_is_recorded_of_a_foreign_server_is_a_server_that_has_ended(
