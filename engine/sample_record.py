@@ -8,6 +8,7 @@
     engines          [{"engine", "running", "waiting", "kv_perc", …}], where there are several
     lora             {"most", "running": […], "waiting": […]}
     process_start, gpu_memory_utilization, kv_cache_tokens, sleep_state, model_name, version
+    unknown_series   how many series of vLLM's no table of ours names: it is newer than we know
     gpus             [one object a GPU, as in `snapshot --json`, without what is absent]
     gpu_note         why there is no GPU, or which of them cannot be read
     error            why the server gave no sample
@@ -85,6 +86,7 @@ def _raw(server: ServerSample | None, gpu: GpuReading, error: str | None) -> dic
             "sleep_state": server.sleep_state,
             "model_name": server.model_name,
             "version": server.version,
+            "unknown_series": len(server.unknown) or None,
         }
     raw["gpus"] = [gpu_kept(sample) for sample in gpu.gpus]
     raw["gpu_note"] = gpu.note

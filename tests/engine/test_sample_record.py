@@ -112,6 +112,11 @@ def test_what_only_some_servers_have_is_kept_and_what_is_absent_takes_no_place()
     assert stored(to_record(None, NO_GPU, error="Nothing answers.")).raw == {"error": "Nothing answers."}
 
 
+def test_a_newer_vllm_is_visible_in_a_row() -> None:
+    newer = ServerSample(at=AT, clock=1.0, unknown=("vllm:a", "vllm:b"))
+    assert stored(to_record(newer, NO_GPU)).raw == {"unknown_series": 2}
+
+
 def test_totals_of_a_row() -> None:
     record = SampleRecord(AT, raw={"requests_finished": {"stop": 2, "abort": 1.5}, "odd": "text", "none": {}})
     assert total_of(record, "requests_finished") == 3.5
