@@ -207,7 +207,9 @@ def axis_rows(frame: Frame, marks: Sequence[Mark], label: Callable[[float], str]
         begin = min(max(0, begin), frame.width - len(words))
         if all(below[at][0] == " " for at in range(max(0, begin - 1), begin + len(words))):
             below[begin : begin + len(words)] = [(character, QUIET) for character in words]
-    for mark in marks:
+    for mark in sorted(
+        marks, key=lambda mark: mark.through
+    ):  # what is drawn through all panels hides what is beside it
         if (column := frame.column(mark.at)) is not None:
             axis[MARGIN + column] = (mark.glyph, "bold $warning")
     return [axis, below]

@@ -1,7 +1,7 @@
 """What the charts of a run, or of a server's life, are made from. Reads on the poller's thread, anew only what may have
 changed: a run that is over is read once."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from time import monotonic
@@ -20,7 +20,7 @@ from tui.tune_source import plan_of_session
 from tuning.workload_args import bench_argv
 
 if TYPE_CHECKING:
-    from store.reader import Reader
+    from store.reader import Reader, RunLine
 
 AT_MOST = 500  # samples that are read: two for each column of cells of a wide terminal
 FOLLOW_S, SLOWEST_S = 2.0, 10.0  # how often what still runs is read; a long history, which a sample hardly changes
@@ -77,6 +77,7 @@ class RunSource:
         self._view: ChartsView | None = None
         self._read_at = 0.0
         self._around: tuple[SessionRecord, LaunchRecord, ServerRecord | None] | None = None
+        self._others: tuple[RunLine, ...] = ()
 
     def read(self, reader: "Reader") -> ChartsView:
         if self._view is not None and not _due(self._view, self._read_at):
@@ -86,6 +87,8 @@ class RunSource:
         if self._around is None:
             launch = reader.launch(run.launch_id)
             self._around = reader.session(run.session_id), launch, _server(reader, launch.server_id)
+            lines = reader.run_lines(run.session_id)
+            self._others = tuple(one for one in lines if one.launch_id == run.launch_id and one.id != run.id)
         self._view = self._made(reader, run, *self._around)
         return self._view
 
@@ -120,7 +123,7 @@ class RunSource:
         if not live:
             marks.append(Mark(own[1], "■", "the load ended", True))
         events = reader.events(server_id=server.id, limit=200) if server is not None else []
-        marks += event_marks(events, zero)
+        marks += event_marks(events, zero) + run_marks(self._others, zero, ends=True)
         seqs = None if server is None else finite(knobs_of(server, samples[-1] if samples else None).max_num_seqs.value)
         said = [clean(run.reason, 300)] if run.reason else []
         said += [clean(run.limited_by, 400)] if run.limited_by else []
@@ -179,19 +182,11 @@ class ServerSource:
         return self._view
 
     def _runs(self, reader: "Reader", server: ServerRecord, zero: float) -> list[Mark]:
-        """A mark for each run that was made on it: `w` warm-up, `r` measured."""
+        """A mark for each run that was made on it."""
         if server.session_id is None:
             return []
         launches = {one.id for one in reader.launches(server.session_id) if one.server_id == server.id}
-        return [
-            Mark(
-                _seconds(run.started_at) - zero,
-                "w" if run.kind == "warmup" else "r",
-                f"{clean(run.workload, 24)} {kind_words(run.kind, run.repeat)} {run.state}",
-            )
-            for run in reader.run_lines(server.session_id)
-            if run.launch_id in launches and run.started_at
-        ]
+        return run_marks([run for run in reader.run_lines(server.session_id) if run.launch_id in launches], zero)
 
 
 _EPOCH = "1970-01-01T00:00:00.000Z"
@@ -248,6 +243,19 @@ def bench_command(session: SessionRecord, run: RunRecord, server: ServerRecord |
     base_url = f"http://{server.host}:{server.port}"
     argv = bench_argv(workload, server.model, server.served_name, base_url, run.seed, server.vllm_version)
     return copyable([*begin, "bench", "serve", *argv])
+
+
+def run_marks(runs: "Iterable[RunLine]", zero: float, ends: bool = False) -> list[Mark]:
+    """Where runs begin: `w` a warm-up, `r` a measured one; with `ends`, where they end: `e`."""
+    marks = []
+    for run in runs:
+        words = f"{clean(run.workload, 24)} {kind_words(run.kind, run.repeat)}"
+        if run.started_at:
+            glyph = "w" if run.kind == "warmup" else "r"
+            marks.append(Mark(_seconds(run.started_at) - zero, glyph, f"{words} {run.state}"))
+        if ends and run.finished_at:
+            marks.append(Mark(_seconds(run.finished_at) - zero, "e", f"{words} ended"))
+    return marks
 
 
 def event_marks(events: list[EventRecord], zero: float) -> list[Mark]:

@@ -76,7 +76,7 @@ async def test_a_large_terminal_shows_all_at_once_on_one_axis(data_dir: Path) ->
         assert len(axes) == 1  # both columns end on the same row
         left, right = axes[0].split("└")[1:]
         assert left.index("▶") == right.index("▶")
-        assert "s −0:04 the run began" in text
+        assert "e −0:05 chat warm-up 1 ended   s −0:04 the run began" in text
         assert "┈ limit 700 W" in text
 
 

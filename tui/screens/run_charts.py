@@ -65,7 +65,9 @@ class RunChartsScreen(LlmtuneScreen):
         Number("GPU power", "watts over them; ┈ their limit"),
         Number("GPU clock", "MHz of the SMs, of several GPUs the slowest; ▲ when the driver held one back, and why"),
         Number("▶ ■", "the load began, and ended; of a server: it was ready, and ended"),
-        Number("s w r", "the run began to make its prompts; a warm-up, a measured run began on this server"),
+        Number(
+            "s w r e", "the run began to make its prompts; another warm-up, measured run began on this server; it ended"
+        ),
         Number("p x ? ! i", "preemptions began; the server started anew; gave no answer; a warning; an event"),
         Number("breaks", "nothing was sampled or it could not be read; no rate leads through a restart"),
         Number("old samples", "thinned to one in 10 s or a minute: the peak in it stands for KV, requests and memory"),
