@@ -5,7 +5,8 @@ from engine.window import started_anew
 from store.clock import parse_utc
 from store.records import EventLevel, EventRecord, SampleRecord
 from tui.format import span
-from tui.liveness import answered
+from tui.gpu_happenings import GpuHappenings
+from tui.liveness import STALLED_S, answered
 
 KV_FULL, KV_ROOMY = 95.0, 90.0  # said above the first, over below the second, so that it is not said each second
 QUIET_S = 60.0  # preemptions begin anew after so long without one
@@ -18,22 +19,24 @@ class Happenings:
         self._server_id = server_id
         self._answered: SampleRecord | None = None  # the newest sample that the server gave
         self._silent_since: float | None = None
+        self._still_since: float | None = None
         self._preempted_at: float | None = None
         self._is_full = False
-        self._throttled: frozenset[str] | None = None
+        self._gpus = GpuHappenings()
 
-    def add(self, sample: SampleRecord) -> list[EventRecord]:
-        """The events of the next sample."""
+    def add(self, sample: SampleRecord, still_s: float = 0.0) -> list[EventRecord]:
+        """The events of the next sample. `still_s` is for how long requests have run without any work done."""
         found: list[tuple[EventLevel, str]] = []
         at = parse_utc(sample.at).timestamp()
         if answered(sample):
             found += self._server(at, sample)
+            found += self._stall(at, still_s)
             self._answered, self._silent_since = sample, None
         elif self._silent_since is None and self._answered is not None:
             self._silent_since = parse_utc(self._answered.at).timestamp()
             said = sample.raw.get("error")
             found.append(("error", f"stopped answering{f': {said}' if said else ''}"))
-        found += self._gpus(sample)
+        found += self._gpus.add(at, sample)
         return [EventRecord(sample.at, level, text, server_id=self._server_id) for level, text in found]
 
     def _server(self, at: float, sample: SampleRecord) -> list[tuple[EventLevel, str]]:
@@ -53,6 +56,15 @@ class Happenings:
         found += self._kv(sample, is_first=self._answered is None)
         return found
 
+    def _stall(self, at: float, still_s: float) -> list[tuple[EventLevel, str]]:
+        if still_s >= STALLED_S and self._still_since is None:
+            self._still_since = at - still_s
+            return [("error", f"its engine has computed nothing for {span(still_s)} while requests run")]
+        if still_s < STALLED_S and self._still_since is not None:
+            since, self._still_since = self._still_since, None
+            return [("info", f"its engine computes again, after {span(at - since)}")]
+        return []
+
     def _preemptions(self, at: float, before: SampleRecord, sample: SampleRecord) -> list[tuple[EventLevel, str]]:
         more = (sample.preemptions or 0) - (before.preemptions or 0)
         if before.preemptions is None or more <= 0:
@@ -71,23 +83,6 @@ class Happenings:
         if kv < KV_ROOMY and self._is_full:
             self._is_full = False
             return [("info", f"KV cache below {KV_ROOMY:g} % again")]
-        return []
-
-    def _gpus(self, sample: SampleRecord) -> list[tuple[EventLevel, str]]:
-        """Throttling that began or ended, over all GPUs of the sample."""
-        gpus = sample.raw.get("gpus")
-        known = [gpu for gpu in gpus if isinstance(gpu, dict)] if isinstance(gpus, list) else []
-        told = [(gpu, reasons) for gpu in known if isinstance(reasons := gpu.get("throttle_reasons"), list)]
-        if not told:
-            return []
-        now = frozenset(f"GPU {gpu.get('index')}: {reason}" for gpu, reasons in told for reason in reasons)
-        before, self._throttled = self._throttled, now
-        if before is None or now == before:
-            return []
-        if began := now - before:
-            return [("warning", f"throttling began, {', '.join(sorted(began))}")]
-        if not now:
-            return [("info", "throttling ended")]
         return []
 
 

@@ -43,6 +43,11 @@ class Pulse:
         self._moved_at = 0.0
         self._awake = True
 
+    @property
+    def still_s(self) -> float:
+        """For how long requests have run without any work done, as of the newest answer."""
+        return self.answered_at - self._moved_at if self.answered_at is not None else 0.0
+
     def add(self, at: float, sample: SampleRecord) -> None:
         """Take the next sample; `at` in unix seconds."""
         if not answered(sample):
@@ -67,7 +72,7 @@ class Pulse:
             return Liveness("asking")
         if not self._awake:
             return Liveness("asleep")
-        still = heard - self._moved_at
+        still = self.still_s
         if still >= STALLED_S:
             return Liveness("stalled", still)
         return Liveness("slow", still) if still >= max(SLOW_S, 2 * interval_s) else Liveness("answers")

@@ -15,7 +15,7 @@ def shown_json(subject: Subject) -> str:
     assert watched is not None
     window = watched.window
     newest = window.newest if subject.answers else None
-    limit = watched.limit(subject.knobs) if subject.answers else None
+    limit = watched.limit(subject.knobs) if subject.limited else None
     shown: dict[str, Any] = {
         "schema": 1,
         "at": watched.newest.at if watched.newest else None,

@@ -19,6 +19,7 @@ from tui.watching import OurServer
 
 NO_KNOBS = Knobs()
 LIVE: Piece = ("▶ live", GOOD)
+STALLED: Piece = ("✗ stalled", ERROR)
 ENDED: Piece = ("■ ended", STRONG)
 STATES: dict[str, Piece] = {
     "starting": ("◐ starting", WARNING),
@@ -85,6 +86,8 @@ class Subject:
             state, mode, answers = _state(life, state)
             trouble = _trouble(life) if kept else _unkept(life)
             end = _end(watched, life, now)
+        else:
+            mode = state
         age = since(server.ready_at or server.started_at, look.now)
         return cls(
             look,
@@ -97,7 +100,7 @@ class Subject:
                 clean(server.served_name or server.name, 28),
                 f"{clean(server.host, 20)}:{server.port}",
                 *([f"vLLM {clean(server.vllm_version, 14)}"] if server.vllm_version else []),
-                f"ended {local_clock(ended)}" if ended else f"up {span(age)}",
+                f"ended {local_clock(ended)}" if ended else f"{'up' if server.state == 'ready' else 'for'} {span(age)}",
             ),
             trouble=trouble,
             stages=tuple(item.plain for item in checklist(server, look.now)) if server.state == "starting" else (),
@@ -150,6 +153,11 @@ class Subject:
         return found if isinstance(found, list) else []
 
     @property
+    def limited(self) -> bool:
+        """Whether it can be said what limits it: nothing limits what stands still."""
+        return self.answers and self.mode is not STALLED
+
+    @property
     def engines(self) -> int:
         """Data-parallel ranks."""
         return _engines(self.watched) if self.watched is not None else 1
@@ -172,7 +180,7 @@ def _state(life: Liveness, well: Piece) -> tuple[Piece, Piece, bool]:
     if life.life == "asking":
         return ("◌ asking", WARNING), ("◌ asking", WARNING), False
     if life.life == "stalled":
-        return (f"✗ stalled{ago}", ERROR), ("✗ stalled", ERROR), True
+        return (f"✗ stalled{ago}", ERROR), STALLED, True
     if life.life == "slow":
         return (f"◍ no token{ago}", WARNING), LIVE, True
     if life.life == "asleep":

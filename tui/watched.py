@@ -83,7 +83,7 @@ class Watched:
             self.answered = sample
         for history in self.histories.values():
             history.add(at, sample)
-        for event in self._happenings.add(sample):
+        for event in self._happenings.add(sample, self._pulse.still_s):
             self._events[event.at, event.text] = event
             if len(self._events) > EVENTS:
                 del self._events[next(iter(self._events))]

@@ -16,12 +16,12 @@ class Told:
         self._happenings = Happenings(7)
         self._second = 0
 
-    def __call__(self, seconds: int = 1, **fields: Any) -> list[str]:
+    def __call__(self, seconds: int = 1, still_s: float = 0.0, **fields: Any) -> list[str]:
         self._second += seconds
         raw = fields.pop("raw", {})
         known = {"running": 0.0, "waiting": 0.0, "kv_perc": 10.0, "preemptions": 0.0, **fields}
         events = self._happenings.add(
-            SampleRecord(at=format_utc(NOW + timedelta(seconds=self._second)), **known, raw=raw)
+            SampleRecord(at=format_utc(NOW + timedelta(seconds=self._second)), **known, raw=raw), still_s
         )
         assert all(event.server_id == 7 for event in events)
         return [event.text for event in events]
@@ -92,3 +92,11 @@ def test_throttling_is_told_with_its_gpu_and_reason() -> None:
     assert tell(raw={}) == []  # not read: nothing is known
     assert tell(raw=gpu()) == ["throttling ended"]
     assert Told()(raw=gpu("power cap")) == []  # it was so before we looked
+
+
+def test_an_engine_that_stands_still_is_told_with_its_return() -> None:
+    tell = Told()
+    assert tell(still_s=9.0) == []
+    assert tell(still_s=10.0) == ["its engine has computed nothing for 0:10 while requests run"]
+    assert tell(still_s=11.0) == []
+    assert tell(still_s=0.0) == ["its engine computes again, after 0:12"]

@@ -111,6 +111,7 @@ async def test_an_engine_that_stands_still_is_said_though_its_page_answers(
         await until(app, lambda: "◍ no token" in screen_text(app), "a first sign")
         await until(app, lambda: "✗ stalled" in screen_text(app), "a stall")
         assert "its engine has computed nothing for" in screen_text(app)
+        assert "bound" not in screen_text(app)  # nothing limits what stands still
         assert value(app, "running") == "7"  # the queue is of now
 
 
@@ -183,6 +184,6 @@ async def test_the_overview_lists_all_and_arrows_choose(exporter: LyingExporter,
             assert "✗ silent" in screen_text(app)
             assert "▸ ● answers" in screen_text(app)
             await pilot.press("down")
-            await until(app, lambda: "▸ ● answers      other" in screen_text(app), "the next")
+            await until(app, lambda: "▸ ● answers         other" in screen_text(app), "the next")
             await pilot.press("o")
             await until(app, lambda: value(app, "running") == "2", "its blocks")

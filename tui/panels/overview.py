@@ -9,8 +9,8 @@ from tui.format import ABSENT, number, rate
 from tui.panels.row import ACCENT, MUTED, PLAIN, STRONG, Row, figure, fit, outside
 from tui.subject import Subject
 
-STATE_W, NAME_W, ADDRESS_W = 15, 16, 17
-LIMIT_W, WHOLE_W = 90, 109  # narrower, first the address goes, then what limits it
+STATE_W, NAME_W, ADDRESS_W = 18, 16, 17
+LIMIT_W, WHOLE_W = 93, 112  # narrower, first the address goes, then what limits it
 LIMITS = {
     "kv": "KV cache",
     "sequences": "max-num-seqs",
@@ -37,7 +37,7 @@ class Overview:
         newest = watched.window.newest if watched is not None else None
         ttft = percentile(watched.window.histogram("ttft"), 50) if watched is not None else None
         state, kind = subject.state
-        limit = watched.limit(subject.knobs) if watched is not None else None
+        limit = watched.limit(subject.knobs) if watched is not None and subject.limited else None
         address = ((outside(subject.words[1], ADDRESS_W), MUTED), ("  ", PLAIN)) if width >= WHOLE_W else ()
         return fit(
             (

@@ -146,8 +146,8 @@ class MonitorPanel(Widget):
                 owners=subject.look.owners,
             )
         if wanted.limit:
-            limit = watched.limit(subject.knobs) if subject.answers else None
-            self.query_one(LimitLine).draw(limit, subject.answers)
+            limit = watched.limit(subject.knobs) if subject.limited else None
+            self.query_one(LimitLine).draw(limit, subject.limited)
         if wanted.side or wanted.details:
             self.query_one(MonitorDetails).draw(watched.window, subject.answers, subject.knobs, subject.kv_tokens)
         if wanted.events:
