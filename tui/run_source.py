@@ -22,7 +22,7 @@ from tuning.workload_args import bench_argv
 if TYPE_CHECKING:
     from store.reader import Reader, RunLine
 
-AT_MOST = 500  # samples that are read: two for each column of cells of a wide terminal
+OF_RUN, OF_SERVER = 600, 320  # samples that are read at most; a terminal of 140 columns has 240 dots on its time axis
 FOLLOW_S, SLOWEST_S = 2.0, 10.0  # how often what still runs is read; a long history, which a sample hardly changes
 MARGIN_S, MARGIN_SHARE = 3.0, 0.04  # what is shown before and after a run
 RUN_GLYPHS = {"running": "▶", "done": "✓", "rejected": "✗", "failed": "!", "abandoned": "–"}
@@ -55,13 +55,14 @@ class ChartsSource(Protocol):
 class _Samples:
     """One server's samples in a range, kept and added to."""
 
-    def __init__(self) -> None:
+    def __init__(self, at_most: int) -> None:
+        self._at_most = at_most
         self._kept: list[SampleRecord] = []
 
     def read(self, reader: "Reader", server_id: int, since: str | None, until: str | None) -> list[SampleRecord]:
         """Those after `since`, not after `until`; of many, as many as a picture can show."""
-        if not self._kept or len(self._kept) > 2 * AT_MOST:
-            self._kept = reader.samples(server_id=server_id, since=since, until=until, at_most=AT_MOST)
+        if not self._kept or len(self._kept) > 2 * self._at_most:
+            self._kept = reader.samples(server_id=server_id, since=since, until=until, at_most=self._at_most)
         else:
             self._kept += reader.samples(server_id=server_id, since=self._kept[-1].at, until=until)
         return self._kept
@@ -73,7 +74,7 @@ class RunSource:
     def __init__(self, run_id: int) -> None:
         self.name = f"run-{run_id}"
         self.run_id = run_id
-        self._samples = _Samples()
+        self._samples = _Samples(OF_RUN)
         self._view: ChartsView | None = None
         self._read_at = 0.0
         self._around: tuple[SessionRecord, LaunchRecord, ServerRecord | None] | None = None
@@ -145,7 +146,7 @@ class ServerSource:
     def __init__(self, server_id: int) -> None:
         self.name = f"server-{server_id}"
         self._server_id = server_id
-        self._samples = _Samples()
+        self._samples = _Samples(OF_SERVER)
         self._view: ChartsView | None = None
         self._read_at = 0.0
 
@@ -267,7 +268,7 @@ def event_marks(events: list[EventRecord], zero: float) -> list[Mark]:
 def _due(view: ChartsView, read_at: float) -> bool:
     """Whether to read again: never what is over, seldom what a new sample hardly changes."""
     begin, end = view.charts.span
-    every = max(FOLLOW_S, min((end - begin) / AT_MOST, SLOWEST_S))
+    every = max(FOLLOW_S, min((end - begin) / OF_SERVER, SLOWEST_S))
     return view.live and monotonic() - read_at >= every
 
 
