@@ -1,84 +1,138 @@
-"""Write the README's pictures: the screens on a real data directory, as SVG.
+"""Write the README's pictures: the screens on recorded data, as SVG. The same picture each time.
 
-    python scripts/export_screens.py DATA_DIR docs/images [--at UTC] [servers|monitor|tune|sessions]...
+    python scripts/export_screens.py docs/images [NAME]...
 
-As things stand now, best while a sweep runs there; with --at, as they stood at that moment of a sweep that has ended
-(2026-11-30T11:53:52.000Z). Nothing is started, and the directory is left as it is.
+Nothing is started, and nothing is kept but the pictures.
 """
 
 import argparse
 import asyncio
 import os
-import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+from recordings import STARVED_AT, make_starved, recorded_gpus, unpack_sweep
+from rewind import rewind
 
 import store.clock
 from engine.keeper.lock import KeeperLock
 from engine.keeper.places import keeper_places
 from store.location import database_file
 
-sys.path.insert(0, str(Path(__file__).parent))
-from rewind import rewind
-
-SIZE = (80, 24)
-# The monitor over a minute, where each second has a place of its own.
-SCREENS = {"servers": ("1",), "monitor": ("2", "w", "w"), "tune": ("3",), "sessions": ("4", "enter")}
-SETTLE_S = 3.0  # long enough for the poller to read
+SMALL, LARGE = (80, 24), (140, 45)
+MID_RUN, AFTER = "2026-11-30T11:53:52.000Z", "2026-11-30T11:56:00.000Z"
+"""Of the sweep: the last launch's first run that counts is under way; it has ended."""
 
 
-async def export(data_dir: Path, target: Path, wanted: list[str], now: Callable[[], datetime] = datetime.now) -> None:
-    """One file a screen, named after it; of the sessions, the report of the first."""
-    from tui.app import LlmtuneApp  # once the clock is set
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """What is pressed on which recording: of the starved server, of the sweep in mid-run, or of the sweep when done."""
 
-    target.mkdir(parents=True, exist_ok=True)
-    app = LlmtuneApp(data_dir, vllm=None, now=now)
-    async with app.run_test(size=SIZE) as pilot:
-        for name in wanted:
-            for key in SCREENS[name]:
-                await pilot.press(key)
-                await pilot.pause(SETTLE_S)
-            picture = app.export_screenshot(title=f"llmtune · {name}")
-            # Without it some viewers close up the blanks.
-            picture = picture.replace("<text ", '<text xml:space="preserve" ')
-            (target / f"{name}.svg").write_text(picture, encoding="utf-8")
+    recording: str
+    size: tuple[int, int]
+    keys: tuple[str, ...]
 
 
-async def export_moment(data_dir: Path, target: Path, wanted: list[str], at: str) -> None:
-    """The same of a copy that is set back to `at`, where the sessions that ran then have a keeper as they had."""
+PICTURES = {
+    "servers": Picture("starved", SMALL, ("1",)),
+    "monitor": Picture("starved", SMALL, ("2",)),
+    "monitor-large": Picture("starved", LARGE, ("2",)),
+    "events": Picture("starved", SMALL, ("2", "e")),
+    "tune": Picture("mid-run", SMALL, ("3",)),
+    "sessions": Picture("done", SMALL, ("4", "enter")),
+    "charts": Picture("done", LARGE, ("4", "enter", "r", "end", "enter")),
+}
+
+
+class Recordings:
+    """The data directories, and the moment at which each is looked at."""
+
+    def __init__(self, folder: Path, held: ExitStack) -> None:
+        self.now = {"starved": store.clock.format_utc(STARVED_AT), "mid-run": MID_RUN, "done": AFTER}
+        self.places = {name: folder / name for name in self.now}
+        for name in ("mid-run", "done"):
+            unpack_sweep(self.places[name])
+        number = make_starved(self.places["starved"], recorded_gpus(self.places["done"]))
+        self._hold(held, "starved", "server", number)
+        for session in rewind(database_file(self.places["mid-run"]), MID_RUN):
+            self._hold(held, "mid-run", "session", session)
+
+    def _hold(self, held: ExitStack, name: str, kind: Any, number: int) -> None:
+        """A keeper's lock, as one that lives has it."""
+        lock = KeeperLock.acquire(keeper_places(self.places[name], kind, number).lock)
+        assert lock is not None
+        held.callback(lock.release)
+
+
+async def export(recordings: Recordings, name: str, target: Path) -> None:
+    """One picture."""
+    from tui.app import LlmtuneApp
+
+    picture = PICTURES[name]
+    at = recordings.now[picture.recording]
     moment = store.clock.parse_utc(at)
     store.clock.utc_now = lambda: at
-    with tempfile.TemporaryDirectory() as folder:
+    app = LlmtuneApp(recordings.places[picture.recording], vllm=None, now=lambda: local(moment))
+    async with app.run_test(size=picture.size) as pilot:
+        await read(app)
+        for key in picture.keys:
+            await pilot.press(key)
+            await read(app)
+        await pilot.pause()
+        drawn = app.export_screenshot(title=f"llmtune · {name}")
+    # Without it some viewers close up the blanks.
+    drawn = drawn.replace("<text ", '<text xml:space="preserve" ')
+    (target / f"{name}.svg").write_text(drawn, encoding="utf-8")
+
+
+def local(moment: datetime) -> datetime:
+    return moment.astimezone().replace(tzinfo=None)
+
+
+async def read(app: Any) -> None:
+    """Until the present screen was fed twice: the first reading may have been under way."""
+    wanted = app.readings + 2
+    while app.readings < wanted:
+        app.ask()
+        await asyncio.sleep(0.05)
+
+
+def write(target: Path, names: list[str]) -> None:
+    """Those pictures into the folder."""
+    os.environ["TZ"] = "UTC"
+    time.tzset()
+    no_servers_of_this_machine()
+    target.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as held:
         os.environ["LLMTUNE_RUNTIME_DIR"] = f"{folder}/runtime"
-        copy = Path(folder) / "data"
-        shutil.copytree(data_dir, copy)
-        running = rewind(database_file(copy), at)
-        locks = [KeeperLock.acquire(keeper_places(copy, "session", number).lock) for number in running]
-        await export(copy, target, wanted, lambda: moment.astimezone().replace(tzinfo=None))
-        for lock in locks:
-            if lock is not None:
-                lock.release()
+        recordings = Recordings(Path(folder), held)
+        for name in names:
+            asyncio.run(export(recordings, name, target))
+
+
+def no_servers_of_this_machine() -> None:
+    import tui.finding
+
+    nothing: Callable[[], tuple[()]] = lambda: ()  # noqa: E731
+    tui.finding.found = nothing
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data_dir", type=Path)
     parser.add_argument("target", type=Path)
-    parser.add_argument(
-        "screens", nargs="*", metavar="SCREEN", help=f"of {', '.join(SCREENS)}; all where none is given"
-    )
-    parser.add_argument("--at", metavar="UTC", help="a moment that the database has recorded")
-    args = parser.parse_intermixed_args()
-    wanted = args.screens or list(SCREENS)
-    if not set(wanted) <= set(SCREENS) or not database_file(args.data_dir).is_file():
-        parser.error("there is no such screen, or no database in that folder")
-    if args.at is None:
-        asyncio.run(export(args.data_dir, args.target, wanted))
-    else:
-        asyncio.run(export_moment(args.data_dir, args.target, wanted, args.at))
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(PICTURES)}; all where none is given")
+    args = parser.parse_args()
+    if not set(args.names) <= set(PICTURES):
+        parser.error("there is no such picture")
+    write(args.target, args.names or list(PICTURES))
 
 
 if __name__ == "__main__":

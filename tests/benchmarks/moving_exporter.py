@@ -2,8 +2,8 @@
 
     python -m tests.benchmarks.moving_exporter [--hang]
 
-Prints its address. Counters and buckets grow as they grew between the first recorded page and the last, gauges go round
-the five pages. With --hang it accepts every connection and answers none.
+Prints its address. Counters and buckets grow as they did from one recorded page to the next, again and again; gauges
+are those of the later page. With --hang it accepts every connection and answers none.
 """
 
 import argparse
@@ -11,10 +11,12 @@ import re
 import socket
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
 from pathlib import Path
 
 PAGES = Path(__file__).resolve().parent.parent / "fixtures" / "h200-vllm-0.25.1" / "metrics"
 MOMENTS_S = (0, 3, 6, 9, 12)
+STEP_S = 3.0
 SERIES = re.compile(r"^(vllm:[^ {]+(?:\{.*\})?) (\S+)$", re.MULTILINE)
 GROWS = ("_total", "_bucket", "_sum", "_count")
 
@@ -29,16 +31,27 @@ class MovingPage:
 
     def at(self, seconds: float) -> str:
         """The page after `seconds`."""
-        first, last, gauges = self._pages[0], self._pages[-1], self._pages[int(seconds / 3) % len(self._pages)]
+        turn, rest = divmod(seconds, STEP_S)
+        times = [0.0] * (len(MOMENTS_S) - 1)  # how often each recorded step was made
+        for at in range(int(turn)):
+            times[_step(at)] += 1
+        times[_step(int(turn))] += rest / STEP_S
+        gauges = self._pages[_step(int(turn)) + 1]
 
         def value(series: re.Match[str]) -> str:
             name = series[1]
             if not name.partition("{")[0].endswith(GROWS):
                 return f"{name} {gauges.get(name, series[2])}"
-            before, after = float(first.get(name, 0)), float(last[name])
-            return f"{name} {before + int((after - before) * seconds / MOMENTS_S[-1])}"
+            stood = [float(page.get(name, 0)) for page in self._pages]
+            grown = sum(often * (after - before) for often, (before, after) in zip(times, pairwise(stood), strict=True))
+            return f"{name} {stood[0] + (grown if '_sum' in name else int(grown))}"
 
         return SERIES.sub(value, self._last)
+
+
+def _step(turn: int) -> int:
+    """Which recorded step a turn repeats: the first is the load's beginning."""
+    return 0 if turn == 0 else 1 + (turn - 1) % (len(MOMENTS_S) - 2)
 
 
 class Answer(BaseHTTPRequestHandler):
