@@ -172,7 +172,8 @@ async def test_a_look_of_the_poller(data_dir: Path) -> None:
         for name, keys in LOOKED_AT.items():
             await pilot.press(*keys)
             await fed(app, pilot)
-            with open_writer(database_file(data_dir)) as writer, open_reader(database_file(data_dir)) as reader:
+            database = database_file(data_dir)
+            with open_writer(database) as writer, open_reader(database, remembers=True) as reader:
                 took = [look_ms(app, writer, reader, at) for at in range(LOOKS)]
             print(f"{name:<20} {statistics.median(took):7.2f} ms   worst {max(took):7.2f} ms")
 
