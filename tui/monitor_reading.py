@@ -1,10 +1,11 @@
 """What the Monitor reads of the store, on the poller's thread."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine.keeper.client import is_running
 from store.clock import format_utc, parse_utc
 from store.errors import NotFound
 from store.records import ServerRecord
@@ -28,16 +29,16 @@ class MonitorSnapshot:
     followed: int | None = None
 
 
-def read_servers(
-    reader: "Reader", wanted: Wanted, now: datetime, is_kept: Callable[[ServerRecord], bool]
-) -> MonitorSnapshot:
+def read_servers(reader: "Reader", wanted: Wanted, now: datetime, data_dir: Path) -> MonitorSnapshot:
     """Of each server that runs the samples that are not known yet, and the events of the shown one."""
     servers = reader.servers(active=True)
     shown, followed = _shown(reader, servers, wanted)
     if shown is not None and all(server.id != shown.id for server in servers):
         servers = [*servers, shown]
     readings = tuple(
-        _reading(reader, server, server is shown or (shown is not None and server.id == shown.id), wanted, now, is_kept)
+        _reading(
+            reader, server, server is shown or (shown is not None and server.id == shown.id), wanted, now, data_dir
+        )
         for server in servers
     )
     return MonitorSnapshot(wanted.shown, readings, shown.id if shown is not None else None, followed)
@@ -68,7 +69,7 @@ def _reading(
     is_shown: bool,
     wanted: Wanted,
     now: datetime,
-    is_kept: Callable[[ServerRecord], bool],
+    data_dir: Path,
 ) -> OurReading:
     assert server.id is not None
     window_s = wanted.window_s if is_shown else min(wanted.window_s, DENSE_S)
@@ -81,8 +82,15 @@ def _reading(
         samples = reader.samples(server_id=server.id, limit=1)
     return OurReading(
         server,
-        is_kept(server),
+        _is_kept(data_dir, server),
         tuple(samples),
         None if known is not None else window_s,
         tuple(reader.events(server_id=server.id, limit=EVENTS)) if is_shown else (),
     )
+
+
+def _is_kept(data_dir: Path, server: ServerRecord) -> bool:
+    """Whether the keeper lives that samples it: that of its session, or its own."""
+    if server.session_id is not None:
+        return is_running(data_dir, "session", server.session_id)
+    return server.id is not None and is_running(data_dir, "server", server.id)

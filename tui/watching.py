@@ -1,6 +1,7 @@
 """The servers that the Monitor watches: ours that run, those of `--url`, those found on this machine; which one is
 shown. Touched by the UI thread alone; what the poller's thread is to read goes to it as a frozen `Wanted`."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -81,6 +82,7 @@ class Watching:
         self.ours: dict[int, OurServer] = {}
         self.foreign: dict[str, ForeignServer] = {url: ForeignServer(url, now, api_key=api_key) for url in urls}
         self._given = frozenset(self.foreign)
+        self.wanted = self._want()
 
     # what there is
 
@@ -129,16 +131,16 @@ class Watching:
             self.watched(key).reach(self.window_s if key == current else min(self.window_s, DENSE_S))
         for url, server in self.foreign.items():
             server.set_interval(max(self.interval_s, SLOW_S) if many and url != current else self.interval_s)
+        self.wanted = self._want()
 
-    def wanted(self) -> Wanted:
+    def _want(self) -> Wanted:
         """What the poller is to read next."""
-        current = self.current if self.shown is None else self.shown
         read_to = {
             key: newest.at
             for key, one in self.ours.items()
             if one.filled_s >= one.window.seconds and (newest := one.newest) is not None
         }
-        return Wanted(current, self.followed, self.window_s, read_to)
+        return Wanted(self.current if self.shown is None else self.shown, self.followed, self.window_s, read_to)
 
     # what comes
 
@@ -151,13 +153,13 @@ class Watching:
         readings = list(readings)
         if isinstance(self.shown, int) and self.shown != asked and all(one.server.id != self.shown for one in readings):
             return False  # read before that one was chosen
-        self.ours = {}
+        ours: dict[int, OurServer] = {}
         changed = False
         for reading in readings:
             key = reading.server.id
             if key is None:
                 continue
-            one = self.ours[key] = before.get(key) or OurServer(now, reading)
+            one = ours[key] = before.get(key) or OurServer(now, reading)
             new = bool(reading.samples) or (one.reading.server, one.reading.events, one.reading.kept) != (
                 reading.server,
                 reading.events,
@@ -165,6 +167,7 @@ class Watching:
             )
             one.take(reading)
             changed = changed or (new and key == shown)
+        self.ours = ours
         if isinstance(self.shown, int) and self.shown == asked:
             self.shown, self.followed = shown, followed  # None: its session was deleted
         self._adjust()
@@ -176,13 +179,19 @@ class Watching:
             else:
                 for sample in reading.samples:
                     one.add(sample)
+        self.wanted = self._want()
         return changed or list(before) != list(self.ours)
 
     def found(self, servers: Iterable["FoundServer"], now: float, clock: float) -> list[ForeignServer]:
         """Servers that listen on this machine: those that are new, to be sampled from now on. `clock` is monotonic."""
         new = []
-        ours = {place(f"http://{one.reading.server.host}:{one.reading.server.port}") for one in self.ours.values()}
+        ours = {_place(one): id for id, one in self.ours.items()}
         pids = {one.reading.server.pid for one in self.ours.values()}
+        for url, known_one in self.foreign.items():
+            if url not in self._given and (id := ours.get(place(url))) is not None:  # ours, found before we knew
+                known_one.found_at = -math.inf
+                if self.current == url:
+                    self.shown = id
         known = {place(url): server for url, server in self.foreign.items()}
         for server in servers:
             at = place(server.url)
@@ -210,3 +219,7 @@ class Watching:
         for server in left:
             del self.foreign[server.url]
         return left
+
+
+def _place(server: OurServer) -> tuple[str, int | None]:
+    return place(f"http://{server.reading.server.host}:{server.reading.server.port}")

@@ -200,7 +200,7 @@ async def test_a_runtime_folder_of_someone_else_is_one_line(
     def refused(*_: object) -> bool:
         raise EngineError("/tmp/llmtune-0 must be a folder of yours")
 
-    monkeypatch.setattr("tui.screens.monitor.is_running", refused)
+    monkeypatch.setattr("tui.monitor_reading.is_running", refused)
     writer.insert(server(data_dir))
     async with app.run_test() as pilot:
         await fed(pilot)

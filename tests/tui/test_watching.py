@@ -40,11 +40,11 @@ def test_one_that_was_chosen_stays_until_the_store_says_otherwise(tmp_path: Path
 def test_samples_are_asked_for_from_the_newest_on_and_a_longer_window_anew(tmp_path: Path) -> None:
     watched = watching()
     watched.take(None, [reading(tmp_path, 1)], 1, None, T0)
-    assert watched.wanted().read_to == {1: busy_samples(1)[-1].at}
+    assert watched.wanted.read_to == {1: busy_samples(1)[-1].at}
     watched.choose(1)
     watched.set_window(300.0)
-    assert watched.wanted().read_to == {}
-    assert watched.wanted().window_s == 300.0
+    assert watched.wanted.read_to == {}
+    assert watched.wanted.window_s == 300.0
 
 
 def test_a_found_server_is_listed_once_whatever_its_spelling(tmp_path: Path) -> None:
@@ -90,3 +90,16 @@ def test_only_an_address_of_the_person_is_told_the_key() -> None:
     (found,) = watched.found((FoundServer("http://127.0.0.1:8700", 12),), T0, 0.0)
     assert watched.foreign["http://127.0.0.1:8500"]._api_key == "secret"
     assert found._api_key is None
+
+
+def test_one_that_turns_out_to_be_ours_is_listed_as_ours_alone(tmp_path: Path) -> None:
+    watched = watching()
+    there = (FoundServer("http://127.0.0.1:8000", 572),)
+    watched.found(there, T0, 0.0)
+    assert watched.current == "http://127.0.0.1:8000"
+    watched.choose("http://127.0.0.1:8000")
+    watched.take("http://127.0.0.1:8000", [reading(tmp_path, 1, port=8000)], None, None, T0)
+    assert watched.found(there, T0, 5.0) == []
+    assert len(watched.gone(5.0)) == 1
+    assert watched.next(1) == 1
+    assert watched.keys() == [1]

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ClassVar
 
@@ -11,29 +10,19 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from engine.gpu_owners import NOBODY, Owners
-from engine.keeper.client import is_running
-from store.records import SampleRecord, ServerRecord
-from tui import finding
 from tui.foreign import ForeignServer
+from tui.monitor_legend import LEGEND
 from tui.monitor_reading import MonitorSnapshot, read_servers
 from tui.palette import Command
 from tui.panels.overview import Overview
-from tui.screens.base import LlmtuneScreen, Number
+from tui.screens.base import LlmtuneScreen
 from tui.subject import Look, Subject
+from tui.surroundings import Surroundings
 from tui.watched import WINDOWS_S
 from tui.watching import Key, Watching
-from tui.widgets.event_log import EventLog
-from tui.widgets.gpu_panel import GpuPanel
-from tui.widgets.latency_table import LatencyTable
-from tui.widgets.limit_line import LimitLine
-from tui.widgets.monitor_details import MonitorDetails
 from tui.widgets.monitor_panel import MonitorPanel, is_tall
 
 if TYPE_CHECKING:
-    from engine.discovery import FoundServer
-    from engine.gpu import GpuReader
-    from engine.gpu_look import GpuLook
-    from engine.gpu_owners import OwnerLook
     from store.reader import Reader
 
 INTERVALS_S = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -66,27 +55,7 @@ class MonitorScreen(LlmtuneScreen):
         Binding("y", "copy", "copy", tooltip="copy the address, or what is shown as JSON"),
     ]
 
-    LEGEND = (
-        Number("● ◌ ◍ ✗", "ready or answers; asked, asleep; no token for some seconds; silent or stalled, for so long"),
-        Number("KV cache", "share of the KV cache's blocks in use, of the fullest engine; its size in tokens"),
-        Number("running", "requests being computed now; the most that max-num-seqs lets in"),
-        Number("waiting", "requests in the queue: for room (capacity), or put off by the scheduler (deferred)"),
-        Number("preempted", "requests thrown out of the KV cache in all, and how many a minute over the window"),
-        Number("prefix hits", "share of prompt tokens found in the prefix cache, over the window"),
-        Number("output", "tokens generated a second, mean of 5 s"),
-        Number("prompt", "prompt tokens processed a second, cached ones too, mean of 5 s"),
-        Number("requests", "requests finished a second, mean of 5 s; finished: in all since the server began"),
-        *LatencyTable.LEGEND,
-        *GpuPanel.LEGEND,
-        *LimitLine.LEGEND,
-        *EventLog.LEGEND,
-        *MonitorDetails.LEGEND,
-        Number("clocks", "of the multiprocessors (SM) and of the memory now, of the most they can run at"),
-        Number("tok/s", "of one engine: tokens generated a second"),
-        Number("limited by", "in the list of all servers, beside state, name, address and load: what, in a word"),
-        Number("every, last", "how often is looked, and over how long histories and windowed figures reach back"),
-        Number("–", "cannot be read now; never the same as 0"),
-    )
+    LEGEND = LEGEND
 
     def __init__(self) -> None:
         super().__init__()
@@ -97,12 +66,9 @@ class MonitorScreen(LlmtuneScreen):
         self._listing = False
         self._gpu = 0
         self._choices = (0, 0, False)  # servers, GPUs, whether the shown one is ours
-        self._owner_look: OwnerLook | None = None
-        self._finder: Callable[[], tuple[FoundServer, ...]] | None = None
         self._owners: Owners = NOBODY
         self._drawn_at = 0.0
-        self._gpus: GpuReader | None = None
-        self._gpu_look: GpuLook | None = None
+        self._around = Surroundings()
         self._unrecorded: str | None = None
 
     def compose_body(self) -> ComposeResult:
@@ -115,8 +81,7 @@ class MonitorScreen(LlmtuneScreen):
         self.set_interval(0.25, self._tick)
 
     def on_unmount(self) -> None:
-        if self._gpus is not None:
-            self._gpus.close()
+        self._around.close()
 
     def on_screen_resume(self) -> None:
         super().on_screen_resume()
@@ -135,12 +100,7 @@ class MonitorScreen(LlmtuneScreen):
     # feeding
 
     def refresh_from_store(self, reader: "Reader") -> MonitorSnapshot:
-        return read_servers(reader, self.watching.wanted(), self._now(), self._is_server_kept)
-
-    def _is_server_kept(self, server: ServerRecord) -> bool:
-        if server.session_id is not None:
-            return self.is_kept(server.session_id)
-        return server.id is not None and is_running(self.app.data_dir, "server", server.id)
+        return read_servers(reader, self.watching.wanted, self._now(), self.app.data_dir)
 
     def show(self, snapshot: MonitorSnapshot) -> None:
         current = self.watching.current
@@ -152,14 +112,8 @@ class MonitorScreen(LlmtuneScreen):
 
     def _sample(self, server: ForeignServer) -> None:
         """Begin to sample a server that is not ours."""
-        from engine.gpu import GpuReader
-        from engine.gpu_look import GpuLook
-
-        if self._gpus is None or self._gpu_look is None:
-            self._gpus = GpuReader()
-            self._gpu_look = GpuLook(self._gpus, shared=True)
         self.run_worker(
-            server.run(self._gpu_look, self._came, self.app.records),
+            server.run(self._around.gpu, self._came, self.app.records),
             group=server.url,
             description=f"samples {server.shown}",
         )
@@ -185,22 +139,12 @@ class MonitorScreen(LlmtuneScreen):
         current = self.watching.current
         newest = self.watching.watched(current).newest if current is not None else None
         servers = [one.reading.server for one in self.watching.ours.values()]
-        found, self._owners = await asyncio.to_thread(self._look_around, newest, servers)
+        found, self._owners = await asyncio.to_thread(self._around.look, newest, servers)
         clock = time.monotonic()
         for server in self.watching.found(found, self._now().timestamp(), clock):
             self._sample(server)
         for server in self.watching.gone(clock):
             self.workers.cancel_group(self, server.url)
-
-    def _look_around(
-        self, newest: SampleRecord | None, servers: list[ServerRecord]
-    ) -> tuple[tuple["FoundServer", ...], Owners]:
-        """The servers of this machine, and whose the processes on its GPUs are (on a thread)."""
-        from engine.gpu_owners import OwnerLook
-
-        if self._owner_look is None or self._finder is None:
-            self._owner_look, self._finder = OwnerLook(), finding.finder()
-        return self._finder(), self._owner_look.of(newest, servers)
 
     # drawing
 
@@ -267,16 +211,12 @@ class MonitorScreen(LlmtuneScreen):
 
     # choosing
 
-    def _choose(self, shown: Key) -> None:
+    def watch_server(self, shown: Key) -> None:
+        """Show this server: the next one, or one of ours as another screen asks."""
         self.watching.choose(shown)
-        self._frozen = False
-        self._gpu = 0
+        self._frozen, self._gpu = False, 0
         self.redraw()
         self.app.ask()
-
-    def watch_server(self, server_id: int) -> None:
-        """Show one of our servers, as another screen asks."""
-        self._choose(server_id)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action in ("server", "overview"):
@@ -289,7 +229,7 @@ class MonitorScreen(LlmtuneScreen):
         """Show the next server, or the one before."""
         following = self.watching.next(step)
         if following is not None:
-            self._choose(following)
+            self.watch_server(following)
 
     def action_gpu(self) -> None:
         """The next GPU in detail."""
@@ -343,23 +283,13 @@ class MonitorScreen(LlmtuneScreen):
 
     def action_copy(self) -> None:
         """The address of the server that is shown, or its figures."""
-        from tui.widgets.choose import Choose
-
-        if self.watching.current is None:
-            self.say("no server is shown")
-            return
-        self.app.push_screen(Choose("Copy what?", {"y": "the address", "j": "what is shown, as JSON"}), self._copy)
-
-    def _copy(self, what: str | None) -> None:
-        from tui.shown_json import shown_json
-        from tui.widgets.copy import CopyPanel
+        from tui.screens.copying import copy_subject
 
         current = self.watching.current
-        if what is None or current is None:
+        if current is None:
+            self.say("no server is shown")
             return
-        subject = self._subject(current)
-        text = subject.url if what == "y" else shown_json(subject)
-        self.app.push_screen(CopyPanel(text, "Address" if what == "y" else "What is shown"))
+        copy_subject(self.app, lambda: self._subject(current))
 
     def commands(self) -> tuple[Command, ...]:
         return (
