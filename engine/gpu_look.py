@@ -38,6 +38,7 @@ class GpuLook:
             return replace(newest, at=self._now(), clock=self._clock())
         if newest is not None and self._shared and age < AT_ONCE_S:
             return newest
-        self._newest = reading = await self._patient.read(within_s)
-        self._read_at = self._clock()
+        reading = await self._patient.read(within_s)
+        # What is still to come is not that there is none.
+        self._newest, self._read_at = None if self._patient.waits else reading, self._clock()
         return reading

@@ -14,6 +14,11 @@ class PatientGpu:
     def __init__(self, reader: GpuReader) -> None:
         self._asked = Patient(reader.read)
 
+    @property
+    def waits(self) -> bool:
+        """Whether NVML has been asked and has not answered yet."""
+        return self._asked.waited_s() > 0
+
     async def read(self, within_s: float) -> GpuReading:
         """All GPUs now, or none and a note for how long NVML has not answered."""
         if (reading := await self._asked.ask(within_s)) is not None:

@@ -1,5 +1,7 @@
 """GPUs are read once for all who look in one moment, and hardly where there are none."""
 
+import time
+
 from engine.gpu_look import GpuLook
 from engine.records import GpuReading, GpuSample
 
@@ -30,6 +32,20 @@ async def test_without_a_gpu_nvml_is_not_asked_each_second() -> None:
         assert reading.note == "No GPU."
         now[0] += 1.0
     assert (reading.at, reading.clock, reader.asked) == ("at 24.0", 24.0, 3)
+
+
+async def test_gpus_that_answer_late_are_there_at_the_next_look() -> None:
+    class Slow(Reader):
+        def read(self) -> GpuReading:
+            time.sleep(0.1)
+            return super().read()
+
+    looking = gpu_look(Slow(GpuSample(0)), [0.0])
+    late = await looking.read(0.01)
+    assert late.gpus == ()
+    assert late.note is not None
+    assert "has not answered" in late.note
+    assert (await looking.read(5.0)).gpus == (GpuSample(0),)
 
 
 async def test_servers_looked_at_in_one_moment_share_one_reading_of_the_gpus() -> None:
