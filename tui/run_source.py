@@ -1,7 +1,7 @@
 """What the charts of a run, or of a server's life, are made from. Reads on the poller's thread, anew only what may have
 changed: a run that is over is read once."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from time import monotonic
@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Protocol
 from engine.command import copyable
 from engine.knobs import knobs_of
 from engine.text import clean
-from store.clock import format_utc, parse_utc
+from store.clock import format_utc, parse_utc, utc_now
 from store.errors import NotFound
-from store.records import EventRecord, LaunchRecord, RunRecord, SampleRecord, ServerRecord, SessionRecord
+from store.records import LaunchRecord, RunRecord, SampleRecord, ServerRecord, SessionRecord
 from tui.chart import finite
-from tui.metric_text import metric_value
 from tui.run_charts import Charts, Mark, charts
-from tui.tune_source import plan_of_session
-from tuning.workload_args import bench_argv
+from tui.run_words import bench_command, event_marks, load_marks, run_marks, run_title
 
 if TYPE_CHECKING:
     from store.reader import Reader, RunLine
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
 OF_RUN, OF_SERVER = 600, 320  # samples that are read at most; a terminal of 140 columns has 240 dots on its time axis
 FOLLOW_S, SLOWEST_S = 2.0, 10.0  # how often what still runs is read; a long history, which a sample hardly changes
 MARGIN_S, MARGIN_SHARE = 3.0, 0.04  # what is shown before and after a run
-RUN_GLYPHS = {"running": "▶", "done": "✓", "rejected": "✗", "failed": "!", "abandoned": "–"}
+EVENTS = 200  # marked at most, the newest
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,41 +101,39 @@ class RunSource:
     ) -> ChartsView:
         live = run.state == "running"
         begun = run.started_at or launch.ready_at or launch.started_at or session.created_at
+        ended = None if live else run.finished_at
         margin = MARGIN_S
-        if run.finished_at is not None:
-            margin = max(MARGIN_S, MARGIN_SHARE * (_seconds(run.finished_at) - _seconds(begun)))
-        since = _moved(begun, -margin)
-        until = _moved(run.finished_at, margin) if run.finished_at is not None and not live else None
-        samples = [] if server is None or server.id is None else self._samples.read(reader, server.id, since, until)
+        if ended is not None:
+            margin = max(MARGIN_S, MARGIN_SHARE * (_seconds(ended) - _seconds(begun)))
+        since, until = _moved(begun, -margin), None if ended is None else _moved(ended, margin)
+        number = None if server is None else server.id
+        samples = [] if number is None else self._samples.read(reader, number, since, until)
         last = samples[-1].at if samples else begun
         if self._view is not None and live and self._view.span[1] == last:
             return self._view
-        end = run.finished_at if run.finished_at is not None and not live else last
         zero = load_began(run)
-        own = (0.0, max(0.0, _seconds(end) - zero))
+        own = (0.0, max(0.0, _seconds(ended or last) - zero))
         # what was sampled ends the picture, not the margin that was asked for
-        span = (max(_seconds(since), _seconds(samples[0].at) if samples else 0.0) - zero, 0.0)
-        span = (min(span[0], -0.5), max(_seconds(last) - zero, own[1]) + 0.5)
-        marks = [Mark(0.0, "▶", "the load began", True)]
-        if _seconds(begun) < zero - 1:
-            marks.append(Mark(_seconds(begun) - zero, "s", "the run began: prompts are made"))
-        if not live:
-            marks.append(Mark(own[1], "■", "the load ended", True))
-        events = reader.events(server_id=server.id, limit=200) if server is not None else []
-        marks += event_marks(events, zero) + run_marks(self._others, zero, ends=True)
-        seqs = None if server is None else finite(knobs_of(server, samples[-1] if samples else None).max_num_seqs.value)
-        said = [clean(run.reason, 300)] if run.reason else []
-        said += [clean(run.limited_by, 400)] if run.limited_by else []
+        first = _seconds(samples[0].at) if samples else zero
+        span = min(first - zero, -0.5), max(_seconds(last) - zero, own[1]) + 0.5
+        marks = load_marks(_seconds(begun) - zero, None if live else own[1])
+        marks += run_marks(self._others, zero, ends=True)
+        if number is not None:
+            marks += event_marks(reader.events(server_id=number, limit=EVENTS), zero)
         return ChartsView(
             run_title(session, run),
-            charts(samples, zero, span, own, marks, seqs),
-            tuple(said),
+            charts(samples, zero, span, own, marks, _max_num_seqs(server, samples)),
+            tuple(clean(words, 400) for words in (run.reason, run.limited_by) if words),
             bad=run.reason is not None,
             command=bench_command(session, run, server),
-            server_id=None if server is None else server.id,
-            span=(since, last if live else until or last),
+            server_id=number,
+            span=(since, until or last),
             live=live,
         )
+
+
+def _max_num_seqs(server: ServerRecord | None, samples: Sequence[SampleRecord]) -> float | None:
+    return None if server is None else finite(knobs_of(server, samples[-1] if samples else None).max_num_seqs.value)
 
 
 class ServerSource:
@@ -159,7 +155,7 @@ class ServerSource:
         live = server.state in ("starting", "ready", "stopping")
         if self._view is not None and samples and self._view.span[1] == samples[-1].at and live:
             return self._view
-        begun = server.ready_at or server.started_at or (samples[0].at if samples else format_utc(parse_utc(_EPOCH)))
+        begun = server.ready_at or server.started_at or (samples[0].at if samples else utc_now())
         zero = _seconds(begun)
         first, last = (samples[0].at, samples[-1].at) if samples else (begun, begun)
         span = _seconds(first) - zero - 0.5, max(_seconds(last), zero) - zero + 0.5
@@ -167,12 +163,11 @@ class ServerSource:
         if server.stopped_at:
             words = "ended" if server.exit_code is None else f"ended, exit code {server.exit_code}"
             marks.append(Mark(min(_seconds(server.stopped_at) - zero, span[1]), "■", words, True))
-        marks += event_marks(reader.events(server_id=self._server_id, limit=200), zero)
+        marks += event_marks(reader.events(server_id=self._server_id, limit=EVENTS), zero)
         marks += self._runs(reader, server, zero)
-        seqs = finite(knobs_of(server, samples[-1] if samples else None).max_num_seqs.value)
         self._view = ChartsView(
             f"server {server.id}  {clean(server.name, 40)}  {clean(server.model, 60)}  {server.state}",
-            charts(samples, zero, span, span, marks, seqs),
+            charts(samples, zero, span, span, marks, _max_num_seqs(server, samples)),
             (clean(server.failure, 300),) if server.failure else (),
             bad=server.failure is not None,
             command=copyable(server.command, server.env) if server.command else "",
@@ -190,9 +185,6 @@ class ServerSource:
         return run_marks([run for run in reader.run_lines(server.session_id) if run.launch_id in launches], zero)
 
 
-_EPOCH = "1970-01-01T00:00:00.000Z"
-
-
 def load_began(run: RunRecord) -> float:
     """Unix seconds at which a run's load began: as the benchmark told it, else its duration before the end."""
     told = run.raw.get("load_started_at")
@@ -204,65 +196,6 @@ def load_began(run: RunRecord) -> float:
     if run.finished_at is None or duration is None:
         return begun
     return max(begun, _seconds(run.finished_at) - duration)
-
-
-def kind_words(kind: str, repeat: int) -> str:
-    """`warm-up 1`, `run 2`."""
-    return f"{'warm-up' if kind == 'warmup' else 'run'} {repeat + 1}"
-
-
-def candidate_label(session: SessionRecord, index: int) -> str:
-    """The candidate's own words, `default` for the baseline."""
-    if index == 0:
-        return "default"
-    found = next((one for one in session.candidates if one.get("index") == index), {})
-    return clean(str(found.get("label", index)), 40)
-
-
-def run_title(session: SessionRecord, run: RunRecord) -> str:
-    """State, candidate, workload, repeat, what it came to, session: what tells runs apart first."""
-    words = [
-        f"{RUN_GLYPHS.get(run.state, '')} {run.state}",
-        f"[{candidate_label(session, run.candidate)}]",
-        f"{clean(run.workload, 24)} {kind_words(run.kind, run.repeat)}",
-        f"block {run.block + 1}",
-    ]
-    for metric, name in (("total_tok_per_s", "{} tok/s"), ("p99_ttft_ms", "p99 TTFT {}")):
-        value = run.metrics.get(metric)
-        if value is not None:
-            words.append(name.format(metric_value(metric, value)))
-    return "  ".join([*words, f'session {session.id} "{clean(session.name, 40)}"'])
-
-
-def bench_command(session: SessionRecord, run: RunRecord, server: ServerRecord | None) -> str:
-    """The run's own `vllm bench serve`, as a shell takes it; "" where the plan can no longer be read."""
-    plan = plan_of_session(session)
-    workload = next((one for one in plan.workloads if one.name == run.workload), None) if plan is not None else None
-    if plan is None or workload is None or server is None:
-        return ""
-    begin = server.command[: server.command.index("serve")] if "serve" in server.command else ["vllm"]
-    base_url = f"http://{server.host}:{server.port}"
-    argv = bench_argv(workload, server.model, server.served_name, base_url, run.seed, server.vllm_version)
-    return copyable([*begin, "bench", "serve", *argv])
-
-
-def run_marks(runs: "Iterable[RunLine]", zero: float, ends: bool = False) -> list[Mark]:
-    """Where runs begin: `w` a warm-up, `r` a measured one; with `ends`, where they end: `e`."""
-    marks = []
-    for run in runs:
-        words = f"{clean(run.workload, 24)} {kind_words(run.kind, run.repeat)}"
-        if run.started_at:
-            glyph = "w" if run.kind == "warmup" else "r"
-            marks.append(Mark(_seconds(run.started_at) - zero, glyph, f"{words} {run.state}"))
-        if ends and run.finished_at:
-            marks.append(Mark(_seconds(run.finished_at) - zero, "e", f"{words} ended"))
-    return marks
-
-
-def event_marks(events: list[EventRecord], zero: float) -> list[Mark]:
-    """What was written down of a server while it ran."""
-    glyphs = {"info": "i", "warning": "!", "error": "!"}
-    return [Mark(_seconds(one.at) - zero, glyphs.get(one.level, "i"), clean(one.text, 200)) for one in events]
 
 
 def _due(view: ChartsView, read_at: float) -> bool:

@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from tui.app import LlmtuneApp
 
 SAID, SAID_TALL = 3, 5  # lines for why a run does not count and what limited it
-REDRAW_S = (
-    2.0  # what still runs is drawn no more often: a picture of all panels costs 20 to 50 ms of the CPU it measures
-)
 
 
 def open_history(app: "LlmtuneApp", server_id: int) -> None:

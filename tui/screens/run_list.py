@@ -16,7 +16,7 @@ from store.clock import parse_utc
 from store.reader import RunLine
 from tui.format import local_minute
 from tui.metric_text import duration
-from tui.run_source import candidate_label
+from tui.run_words import candidate_label
 from tui.screens.base import LlmtuneScreen, Number
 from tui.screens.run_charts import RunChartsScreen, fitted
 from tui.widgets.run_table import TITLES, RunTable, cells, line
