@@ -1,13 +1,13 @@
 """Sessions: everything that was measured here."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from rich.text import Text
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.widgets import DataTable, Input, Static
+from textual.widgets import Input, Static
 
 from store.errors import StoreError
 from tui import session_files
@@ -20,24 +20,36 @@ from tui.sessions_view import TITLES, SessionLine, SessionsSnapshot, SessionsSou
 from tui.tune_view import TuneView
 from tui.widgets.confirm import Confirm
 from tui.widgets.copy import CopyPanel
+from tui.widgets.line_list import LineList, in_columns
 from tui.widgets.session_panel import SessionPanel
 
 if TYPE_CHECKING:
     from store.reader import Reader
 
-WIDTHS = (5, 18, 14, 6, 9, 12, 60)  # each with one blank before it; the last is cut at the edge
+WIDTHS = (5, 17, 14, 6, 9, 12)  # each with one blank before it; the last column has what is left
 RIGHT = frozenset({0, 3, 4})
 NOTHING = "Nothing was measured here yet. 3 opens the editor of a plan; `llmtune demo` shows one."
 
 
-class SessionTable(DataTable[Text]):
-    """The list, its rows keyed by the session's id."""
+class SessionTable(LineList):
+    """The list, one line a session."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "select_cursor", "open"),
-        Binding("j", "cursor_down", show=False),
-        Binding("k", "cursor_up", show=False),
-    ]
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._lines: Sequence[SessionLine] = ()
+
+    def show(self, lines: Sequence[SessionLine]) -> None:
+        """Show these sessions; the cursor stays on its session."""
+        self._lines = lines
+        self.lay([line.id for line in lines])
+
+    @property
+    def chosen(self) -> SessionLine | None:
+        """The session under the cursor."""
+        return self._lines[self.at] if self.at < len(self._lines) else None
+
+    def line(self, at: int, width: int) -> str:
+        return in_columns(self._lines[at].cells, WIDTHS, RIGHT, width, gap=1)
 
 
 class SessionsScreen(ExportingScreen):
@@ -62,7 +74,7 @@ class SessionsScreen(ExportingScreen):
     ]
 
     DEFAULT_CSS = """
-    SessionsScreen SessionTable { height: 1fr; overflow-x: hidden; scrollbar-size-vertical: 1; }
+    SessionsScreen #heads { height: 1; color: $text-muted; }
     SessionsScreen #none { padding: 1; display: none; }
     SessionsScreen #filter { display: none; }
     SessionsScreen SessionPanel { display: none; height: auto; max-height: 60%; border-top: solid $panel; }
@@ -76,23 +88,19 @@ class SessionsScreen(ExportingScreen):
         super().__init__()
         self._source = SessionsSource(self.is_kept, self.app.views)
         self._lines: tuple[SessionLine, ...] = ()
-        self._shown: dict[int, SessionLine] = {}
-        self._order: tuple[int, ...] = ()
         self._chosen: int | None = None
         self._drawn: SessionsSnapshot | None = None
 
     def compose_body(self) -> ComposeResult:
         yield Input(placeholder="filter: words of name, model, state; esc shows all", id="filter", compact=True)
-        yield SessionTable(id="list", cursor_type="row", cell_padding=0)
+        yield Static("", id="heads", markup=False)
+        yield SessionTable(id="list")
         yield Static(NOTHING, id="none", markup=False)
         yield Static("", id="said", markup=False)
         yield SessionPanel(id="chosen")
 
     def on_mount(self) -> None:
-        table = self.query_one(SessionTable)
-        for at, (title, width) in enumerate(zip(TITLES, WIDTHS, strict=True)):
-            table.add_column(_cell(at, title), key=title, width=width)
-        table.focus()
+        self.query_one(SessionTable).focus()
 
     # what is shown
 
@@ -117,42 +125,29 @@ class SessionsScreen(ExportingScreen):
         if view is not None and panel.display:
             panel.show(view)
 
+    def redraw(self) -> None:
+        self.query_one("#heads", Static).update(Content(in_columns(TITLES, WIDTHS, RIGHT, self.size.width, gap=1)))
+
     def _fill(self) -> None:
         table = self.query_one(SessionTable)
-        lines = matching(self._lines, self.query_one("#filter", Input).value)
-        order = tuple(line.id for line in lines)
-        if order != self._order:
-            chosen = self._chosen
-            table.clear()
-            for line in lines:
-                table.add_row(*_cells(line), key=str(line.id))
-            if chosen in order:
-                table.move_cursor(row=order.index(chosen))
-        else:
-            for line in lines:
-                old = self._shown.get(line.id)
-                if old is not None and old.cells != line.cells:
-                    for title, cell, before, now in zip(TITLES, _cells(line), old.cells, line.cells, strict=True):
-                        if before != now:
-                            table.update_cell(str(line.id), title, cell)
-        self._order = order
-        self._shown = {line.id: line for line in lines}
-        if not lines:
-            self._chosen = None
+        table.show(matching(self._lines, self.query_one("#filter", Input).value))
         self.query_one("#none").display = not self._lines
-        table.display = bool(self._lines)
+        self.query_one("#heads").display = table.display = bool(self._lines)
+        self._choose()
 
-    @on(DataTable.RowHighlighted, "#list")
-    def _highlighted(self, event: DataTable.RowHighlighted) -> None:
-        if event.row_key.value is not None and int(event.row_key.value) != self._chosen:
-            self._chosen = int(event.row_key.value)
-            self._drawn = None
+    @on(SessionTable.Chosen)
+    def _choose(self) -> None:
+        """Read what came of the session under the cursor, where it is another."""
+        line = self.query_one(SessionTable).chosen
+        chosen = line.id if line is not None else None
+        if chosen != self._chosen:
+            self._chosen, self._drawn = chosen, None
             self.query_one("#said", Static).update("")
             self.app.ask()
 
     @property
     def _line(self) -> SessionLine | None:
-        return self._shown.get(self._chosen) if self._chosen is not None else None
+        return self.query_one(SessionTable).chosen
 
     def commands(self) -> tuple[Command, ...]:
         """What can be done with the chosen session."""
@@ -167,7 +162,7 @@ class SessionsScreen(ExportingScreen):
 
     # keys
 
-    @on(DataTable.RowSelected, "#list")
+    @on(SessionTable.Opened)
     def action_open(self) -> None:
         """The report of the chosen session."""
         if self._chosen is not None:
@@ -238,12 +233,3 @@ class SessionsScreen(ExportingScreen):
             return
         self.later(self.say, f"session {session_id} is deleted")
         self.later(self.app.ask)
-
-
-def _cells(line: SessionLine) -> list[Text]:
-    return [_cell(at, words) for at, words in enumerate(line.cells)]
-
-
-def _cell(at: int, words: str) -> Text:
-    """One blank before the words, or as many as bring them to the right."""
-    return Text(words.rjust(WIDTHS[at]) if at in RIGHT else f" {words}", no_wrap=True)
