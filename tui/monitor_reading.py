@@ -9,7 +9,7 @@ from engine.keeper.client import is_running
 from store.clock import format_utc, parse_utc
 from store.errors import NotFound
 from store.records import ServerRecord
-from tui.watched import DENSE_S
+from tui.watched import DENSE_S, Watched
 from tui.watching import Key, OurReading, Wanted
 
 if TYPE_CHECKING:
@@ -80,11 +80,17 @@ def _reading(
     samples = reader.samples(server_id=server.id, since=since)
     if not samples and known is None:  # for how long it has been silent
         samples = reader.samples(server_id=server.id, limit=1)
+    filled = None
+    if known is None:
+        filled = Watched(now.timestamp(), server_id=server.id)
+        filled.reach(window_s)
+        filled.fill(samples)
+        samples = []
     return OurReading(
         server,
         _is_kept(data_dir, server),
         tuple(samples),
-        None if known is not None else window_s,
+        filled,
         tuple(reader.events(server_id=server.id, limit=EVENTS)) if is_shown else (),
     )
 

@@ -17,6 +17,7 @@ from tui.server_text import checklist
 from tui.watched import Watched
 from tui.watching import OurServer
 
+OLDEST_S = 10 * 366 * 86400.0  # a server that says it is older says nonsense
 NO_KNOBS = Knobs()
 LIVE: Piece = ("▶ live", GOOD)
 STALLED: Piece = ("✗ stalled", ERROR)
@@ -131,7 +132,7 @@ class Subject:
                 clean(str(model), 28) if model else "not ours",
                 clean(server.shown, 40).removeprefix("http://"),
                 *([f"vLLM {clean(str(version), 14)}"] if version else []),
-                *([f"up {span(now - started)}"] if started and answers else []),
+                *([f"up {span(now - started)}"] if started and answers and 0 <= now - started < OLDEST_S else []),
             ),
             trouble=_trouble(life),
             kv_tokens=_one_cache(server),

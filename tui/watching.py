@@ -3,7 +3,7 @@ shown. Touched by the UI thread alone; what the poller's thread is to read goes 
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from engine.knobs import Knobs, knobs_of
@@ -35,13 +35,14 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class OurReading:
-    """One server of ours as the store has it. `samples` are those since `Wanted.read_to`, or, where that has no entry
-    for it, all of the last `filled_s`."""
+    """One server of ours as the store has it. `samples` are those since `Wanted.read_to`; where that has no entry for
+    it, `filled` holds all of its window instead, made on the poller's thread: of 900 samples that takes longer than the
+    effect of a key may."""
 
     server: ServerRecord
     kept: bool = False  # whether its keeper lives
     samples: tuple[SampleRecord, ...] = ()
-    filled_s: float | None = None
+    filled: Watched | None = None
     events: tuple[EventRecord, ...] = ()  # of the shown one
 
 
@@ -160,7 +161,11 @@ class Watching:
             if key is None:
                 continue
             one = ours[key] = before.get(key) or OurServer(now, reading)
-            new = bool(reading.samples) or (one.reading.server, one.reading.events, one.reading.kept) != (
+            new = bool(reading.samples or reading.filled) or (
+                one.reading.server,
+                one.reading.events,
+                one.reading.kept,
+            ) != (
                 reading.server,
                 reading.events,
                 reading.kept,
@@ -170,16 +175,14 @@ class Watching:
         self.ours = ours
         if isinstance(self.shown, int) and self.shown == asked:
             self.shown, self.followed = shown, followed  # None: its session was deleted
-        self._adjust()
         for one in self.ours.values():
-            reading = one.reading
-            if reading.filled_s is not None:
-                one.fill(reading.samples)
-                one.filled_s = reading.filled_s
-            else:
-                for sample in reading.samples:
-                    one.add(sample)
-        self.wanted = self._want()
+            if (filled := one.reading.filled) is not None:
+                one.adopt(filled)
+                one.filled_s = filled.window.seconds
+                one.reading = replace(one.reading, filled=None)
+            for sample in one.reading.samples:
+                one.add(sample)
+        self._adjust()
         return changed or list(before) != list(self.ours)
 
     def found(self, servers: Iterable["FoundServer"], now: float, clock: float) -> list[ForeignServer]:

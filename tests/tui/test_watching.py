@@ -4,6 +4,7 @@ from pathlib import Path
 
 from engine.discovery import FoundServer
 from tests.tui.conftest import NOW, busy_samples, server
+from tui.watched import Watched
 from tui.watching import FORGET_S, OurReading, Watching
 
 T0 = NOW.timestamp()
@@ -14,7 +15,9 @@ def watching(*urls: str) -> Watching:
 
 
 def reading(folder: Path, id: int, **changes: object) -> OurReading:
-    return OurReading(server(folder, id=id, **changes), kept=True, samples=tuple(busy_samples(id)), filled_s=60.0)
+    filled = Watched(T0, server_id=id)
+    filled.fill(busy_samples(id))
+    return OurReading(server(folder, id=id, **changes), kept=True, filled=filled)
 
 
 def test_a_url_is_shown_first_then_a_ready_server_of_ours(tmp_path: Path) -> None:

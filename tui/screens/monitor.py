@@ -44,12 +44,11 @@ class MonitorScreen(LlmtuneScreen):
         Binding("minus", "interval(-1)", "", show=False),
         Binding("space", "freeze", "freeze", tooltip="hold the screen still; sampling goes on"),
         Binding("w", "window", "window", tooltip="over how long: 30 s, 1, 5 or 15 min"),
-        Binding(
-            "s,down,right", "server(1)", "server", show=False, key_display="s", tooltip="the next server; arrows too"
-        ),
-        Binding("up,left", "server(-1)", "previous", show=False, key_display="up", tooltip="the server before"),
+        Binding("s,down", "server(1)", "server", show=False, key_display="s", tooltip="the next server; arrows too"),
+        Binding("up", "server(-1)", "previous", show=False, tooltip="the server before"),
         Binding("o", "overview", "all", show=False, tooltip="all servers, a line each"),
-        Binding("g", "gpu", "GPU", tooltip="the next GPU"),
+        Binding("g,right", "gpu(1)", "GPU", key_display="g", tooltip="the next GPU; arrows too"),
+        Binding("left", "gpu(-1)", "", show=False),
         Binding("e", "events", "events", tooltip="all that happened to the server"),
         Binding("h", "history", "charts", tooltip="the whole life of a server of ours, as charts"),
         Binding("y", "copy", "copy", tooltip="copy the address, or what is shown as JSON"),
@@ -231,9 +230,9 @@ class MonitorScreen(LlmtuneScreen):
         if following is not None:
             self.watch_server(following)
 
-    def action_gpu(self) -> None:
-        """The next GPU in detail."""
-        self._gpu += 1
+    def action_gpu(self, step: int) -> None:
+        """The next GPU in detail, or the one before."""
+        self._gpu += step
         self.redraw()
 
     def action_overview(self) -> None:
@@ -295,6 +294,7 @@ class MonitorScreen(LlmtuneScreen):
         return (
             Command("Next server", "Ours that run, of --url, found here", lambda: self.action_server(1)),
             Command("All servers", "A line each", self.action_overview),
+            Command("Events", "All that happened to the server", self.action_events),
             Command("Longer or shorter window", "30 s, 1, 5 or 15 minutes", self.action_window),
             Command("Go on" if self._frozen else "Freeze", "Hold the screen still", self.action_freeze),
             Command("Copy", "The address, or what is shown as JSON", self.action_copy),
