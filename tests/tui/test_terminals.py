@@ -27,9 +27,13 @@ PLACES: dict[str, dict[str, str | None]] = {
     "LANG=C": {"LANG": "C", "LC_ALL": None, "LC_CTYPE": None},
     "LC_ALL=POSIX": {"LC_ALL": "POSIX"},
     "no such locale": {"LC_ALL": "xx_YY.UTF-8"},
+    "LLMTUNE_ASCII": {"LLMTUNE_ASCII": "1"},
+    "GNU screen without a locale": {"TERM": "screen", "STY": "1.pts", "LANG": "C", "LC_ALL": None, "LC_CTYPE": None},
     "no environment": {"LANG": None, "LC_ALL": None, "LC_CTYPE": None, "COLORTERM": None, "TERM": "xterm"},
 }
+ASCII = ("TERM=linux", "LLMTUNE_ASCII", "GNU screen without a locale")
 ANSWERS, SILENT = r"● answers", r"✗ silent"
+NOTHING_BETWEEN: dict[str, str | None] = dict.fromkeys(("COLORTERM", "TMUX", "STY", "LLMTUNE_ASCII", "NO_COLOR"))
 FEW_COLOURS = ("TERM=screen", "TERM=xterm", "TERM=linux")
 MORE_THAN_16 = re.compile(rb"\x1b\[[0-9;]*[34]8;[25];")
 """SGR for 256 and for direct colours (xterm's ctlseqs, "Character Attributes")."""
@@ -55,7 +59,7 @@ def open_monitor(exporter: LyingExporter, tmp_path: Path) -> Iterator[Open]:
 
         def start(size: tuple[int, int] = SMALL, url: str = exporter.url, **env: str | None) -> Terminal:
             places = {"LLMTUNE_DATA_DIR": str(tmp_path / "data"), "LLMTUNE_RUNTIME_DIR": str(tmp_path / "run")}
-            return stack.enter_context(Terminal(command(url), size, {"COLORTERM": None, **places, **env}, ROOT))
+            return stack.enter_context(Terminal(command(url), size, {**NOTHING_BETWEEN, **places, **env}, ROOT))
 
         yield start
 
@@ -63,10 +67,10 @@ def open_monitor(exporter: LyingExporter, tmp_path: Path) -> Iterator[Open]:
 @pytest.mark.parametrize("place", PLACES)
 def test_it_starts_says_the_state_and_leaves_by_q(place: str, open_monitor: Open) -> None:
     terminal = open_monitor(**PLACES[place])
-    terminal.wait_for(ANSWERS)
-    terminal.wait_for(r"output +[\d,.]+/s")
-    assert re.search(r"[▁▂▃▄▅▆▇█]", terminal.screen), "the histories are drawn"
+    terminal.wait_for(r"\* answers" if place in ASCII else ANSWERS)
+    terminal.wait_for(r"output +[\d,.]+/s +" + ("[_.~=+*#-]" if place in ASCII else "[▁▂▃▄▅▆▇█]"))
     assert "\\u" not in terminal.screen, "characters written out as code"
+    assert terminal.screen.isascii() == (place in ASCII)
     if place in FEW_COLOURS:
         assert not MORE_THAN_16.search(terminal.seen)
     terminal.press(b"q")
