@@ -79,7 +79,14 @@ def _gaps(times: Sequence[float]) -> frozenset[int]:
 
 def _lives(samples: Sequence[SampleRecord]) -> frozenset[int]:
     answered = [at for at, sample in enumerate(samples) if sample.generation_tokens is not None]
-    return frozenset(now for before, now in pairwise(answered) if started_anew(samples[before], samples[now]))
+    return frozenset(now for before, now in pairwise(answered) if _another(samples[before], samples[now]))
+
+
+def _another(before: SampleRecord, after: SampleRecord) -> bool:
+    """Whether a new life of the server began in between. One that says that it did not is believed: to look at all
+    totals of a long history costs as much as to read it."""
+    told = after.raw.get("process_start")
+    return (told is None or told != before.raw.get("process_start")) and started_anew(before, after)
 
 
 def gauge(found: Track, read: Read) -> tuple[Point, ...]:
