@@ -66,6 +66,8 @@ def draws_unicode(environ: Mapping[str, str], tmux: Callable[[str], str] = ask_t
         return tmux(environ.get("TMUX_PANE", "")) != "0"
     if environ.get("STY"):
         locale = environ.get("LC_ALL") or environ.get("LC_CTYPE") or environ.get("LANG") or ""
+        if locale == "C.UTF-8" and environ.get("LANG", "C") in ("", "C", "POSIX"):
+            return False  # Python has put it there itself, in the place of C (PEP 538): screen never saw it
         return "utf-8" in locale.lower() or "utf8" in locale.lower()
     return environ.get("TERM") != "linux"
 

@@ -16,6 +16,7 @@ from tui.terminal import AsciiTable, draws_unicode, in_ascii
         ({"TERM": "screen", "LANG": "en_US.UTF-8", "TMUX": "x"}, "0", False),
         ({"TERM": "tmux-256color", "TMUX": "x"}, "", True),  # tmux does not answer
         ({"TERM": "screen", "STY": "1.pts", "LANG": "C"}, "", False),
+        ({"TERM": "screen", "STY": "1.pts", "LANG": "C", "LC_CTYPE": "C.UTF-8"}, "", False),  # as Python makes of it
         ({"TERM": "screen", "STY": "1.pts", "LC_ALL": "de_DE.utf8"}, "", True),
         ({"TERM": "linux", "LANG": "en_US.UTF-8"}, "", False),
         ({"TERM": "linux", "LLMTUNE_ASCII": "0"}, "", True),
