@@ -158,6 +158,7 @@ def test_the_check_sees_a_breach(path: str, source: str, bad: bool) -> None:
 HEAVY = (
     "textual",
     "httpx",
+    "httpcore",
     "sqlite_utils",
     "scipy",
     "numpy",

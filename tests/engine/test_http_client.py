@@ -210,7 +210,6 @@ async def test_a_server_behind_tls_is_asked_and_one_whose_certificate_nobody_vou
         url = f"https://localhost:{served.sockets[0].getsockname()[1]}"
         with pytest.raises(HttpError, match="certificate verify failed"):
             await ask(HttpClient(url))
-        trusting = HttpClient(url)
-        trusting._tls = ssl.create_default_context(cafile=str(PAIR))
+        trusting = HttpClient(url, tls=ssl.create_default_context(cafile=str(PAIR)))
         assert await ask(trusting) == (200, b"ok")
         await trusting.close()
