@@ -25,7 +25,7 @@ def line(app: LlmtuneApp, label: str) -> str:
 
 
 def value(app: LlmtuneApp, label: str) -> str:
-    return line(app, label).removeprefix(f" {label}").split()[0]
+    return next(iter(line(app, label).removeprefix(f" {label}").split()), "")
 
 
 async def until(app: LlmtuneApp, holds: Callable[[], bool], what: str = "") -> float:
