@@ -30,6 +30,9 @@ MODE_LABELS = {"servers": "Servers", "monitor": "Monitor", "tune": "Tune", "sess
 """The screens of the number keys, in their order."""
 
 
+LOAD_AFTER_S = 1.0
+
+
 def _servers() -> "LlmtuneScreen":
     from tui.screens.servers import ServersScreen
 
@@ -144,6 +147,20 @@ class LlmtuneApp(App[object]):
             loop.add_signal_handler(number, self._end_by_signal, number)
         self._begin()
         self.poll_store()
+        if not self.urls:
+            self.set_timer(LOAD_AFTER_S, self.load_screens)
+
+    @work(thread=True, group="load", description="imports what other screens need")
+    def load_screens(self) -> None:
+        """Import what the other screens need while the first one is looked at: half of what opening one would take. Not
+        where a server is watched for hours and nothing else: ten MiB would stay for it."""
+        import gc
+
+        from tui import chart
+        from tui.screens import monitor, sessions, tune  # noqa: F401
+
+        chart.load()
+        gc.freeze()  # as when the program began: what was imported stays
 
     def on_unmount(self) -> None:
         self._poller.stop()

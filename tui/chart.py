@@ -152,6 +152,11 @@ def _columns(run: Sequence[tuple[float, float]], y_limits: tuple[float, float]) 
     return [x for x, _ in run], [clamped(y, y_limits) for _, y in run]
 
 
+def load() -> None:
+    """Import plotext before the first chart needs it."""
+    import plotext  # noqa: F401
+
+
 def _figure() -> Any:
     """A figure of its own. plotext has no public constructor; its class is reached through the global one.
 
