@@ -6,6 +6,7 @@ Columns stand on multiples of their length, so that a history moves by whole col
 
 import math
 from collections.abc import Iterable
+from itertools import pairwise
 
 from engine.window import Read
 from store.records import SampleRecord
@@ -39,8 +40,10 @@ class History:
         """Begin anew with `count` columns at most for `window_s` seconds; none is shorter than `interval_s`."""
         self._length, self._count = _columns(window_s, count, interval_s)
         self._columns.clear()
-        self._before, self._step = None, interval_s
-        for at, sample in samples:
+        known = list(samples)
+        steps = sorted(later[0] - earlier[0] for earlier, later in pairwise(known))
+        self._before, self._step = None, max(interval_s, steps[len(steps) // 2] if steps else 0.0)
+        for at, sample in known:
             self.add(at, sample)
 
     def forget(self) -> None:

@@ -62,9 +62,8 @@ async def test_its_figures_come_from_what_was_added(exporter: LyingExporter, dat
         assert value(app, "KV cache") == "40.0"
 
 
-@pytest.mark.parametrize(
-    "behaviour", ["refuse", "hang", "stop", "die", "drop", "garbage", "html", "json", "empty", "500", "404", "not-http"]
-)
+# What else a page can be is the sampler's business: tests/engine/test_sampler.py.
+@pytest.mark.parametrize("behaviour", ["refuse", "hang", "stop", "garbage", "html", "500"])
 async def test_a_server_that_is_gone_is_unmistakable_and_comes_back(
     exporter: LyingExporter, data_dir: Path, behaviour: str
 ) -> None:

@@ -36,6 +36,13 @@ def test_columns_keep_gaps_and_bridge_a_missed_look() -> None:
     assert filled([], 60.0, 5).columns(0.0) == [None] * 5
 
 
+def test_one_that_was_looked_at_less_often_has_no_gaps_for_it() -> None:
+    history = filled([*(5.0 * second for second in range(10)), 46.0, 47.0, 48.0], 48.0, 24)
+    assert None not in history.columns(48.0)[1:]
+    history.add(60.0, at(60.0))
+    assert history.columns(60.0)[-5:-1] == [None] * 4  # now it is looked at each second
+
+
 def test_columns_that_grow_are_those_that_are_built() -> None:
     chance = random.Random(4)
     times = sorted(chance.uniform(0, 120) for _ in range(150))

@@ -1,5 +1,6 @@
 """All watched servers, a line each: state, load, KV cache, throughput, time to first token, what limits it."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -30,7 +31,11 @@ class Overview:
     subject: Subject
     is_shown: bool
 
-    def row(self, width: int) -> Row:
+    @property
+    def name(self) -> str:
+        return self.subject.words[0]
+
+    def row(self, width: int, name: str) -> Row:
         """Its line; a narrow one loses its address first, then what limits it."""
         subject = self.subject
         watched = subject.watched if subject.answers else None
@@ -43,7 +48,7 @@ class Overview:
             (
                 ("▸ " if self.is_shown else "  ", ACCENT),
                 (outside(state, STATE_W), kind),
-                (outside(subject.words[0], NAME_W), STRONG if self.is_shown else PLAIN),
+                (outside(name, NAME_W), STRONG if self.is_shown else PLAIN),
                 ("  ", PLAIN),
                 *address,
                 (figure(newest.running if newest else None, 6), PLAIN),
@@ -66,7 +71,10 @@ def overview_rows(servers: Sequence[Overview], width: int, height: int) -> list[
     room = max(1, height - 1)
     at = next((place for place, one in enumerate(servers) if one.is_shown), 0)
     first = max(0, min(at - room // 2, len(servers) - room))
-    return rows + [one.row(width) for one in servers[first : first + room]]
+    # Without a column for addresses, those that share a name are told apart by them.
+    often = Counter(one.name for one in servers if width < WHOLE_W)
+    seen = servers[first : first + room]
+    return rows + [one.row(width, one.subject.words[1] if often[one.name] > 1 else one.name) for one in seen]
 
 
 def _limit(limit: Limit | None) -> str:
