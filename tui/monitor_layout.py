@@ -63,7 +63,7 @@ _ORDER: tuple[tuple[str, int], ...] = (
 def places(width: int, height: int, state: int = 2, gpu: int = 3, overview: int = 0) -> Places:
     """The blocks for a room of `width` cells and `height` lines. `state` is how many lines that block has to say,
     `gpu` how many the GPUs would take, `overview` how many servers there are to list (0: no overview)."""
-    found = Places(side=_side(width))
+    found = Places(side=side_width(width))
     said = {"state": state, "gpu": gpu, "overview": overview + 1 if overview else 0}
     for block, lines in _ORDER:
         wanted = lines or said.get(block, 0)
@@ -86,5 +86,6 @@ def places(width: int, height: int, state: int = 2, gpu: int = 3, overview: int 
     return replace(found, events=found.events + left) if found.events else found
 
 
-def _side(width: int) -> int:
+def side_width(width: int) -> int:
+    """Cells of the right column, 0 where there is none."""
     return min(SIDE_W, width - NARROW_LEFT_W) if width >= WIDE else 0

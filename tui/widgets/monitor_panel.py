@@ -6,7 +6,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widget import Widget
 
-from tui.monitor_layout import TALL, Places, places
+from tui.monitor_layout import TALL, Places, places, side_width
 from tui.panels.gauges import gauge_rows, history_width, readings
 from tui.panels.gpus import lines_wanted
 from tui.panels.overview import Overview, overview_rows
@@ -21,6 +21,7 @@ from tui.widgets.lines import Lines
 from tui.widgets.monitor_details import MonitorDetails
 
 PADDING = 2
+TRIES = 5
 
 
 class MonitorPanel(Widget):
@@ -57,24 +58,24 @@ class MonitorPanel(Widget):
     def draw(self, subject: Subject, others: Sequence[Overview], listing: bool) -> None:
         """Show `subject`, and all servers where there is room; with `listing` nothing but them."""
         self._drawn = (subject, others, listing)
+        alone = listing or subject.watched is None
         if self.size.width > PADDING and self.size.height:
             state = state_rows(subject, self._width())
             gpu = lines_wanted(subject.watched.window, subject.look.chosen_gpu) if subject.watched is not None else 1
-            if self._place(len(state), len(others) if len(others) > 1 or listing else 0, listing, gpu):
-                self.call_after_refresh(self._fill)  # the blocks have their sizes by then
+            if self._place(len(state), len(others) if len(others) > 1 or listing else 0, alone, gpu):
+                self.call_after_refresh(self._fill, TRIES)
             else:
                 self._fill()
 
     def _width(self) -> int:
         """Cells of a line of the blocks."""
-        side = self._places.side if self._places is not None else 0
-        return self.size.width - side - PADDING
+        return self.size.width - side_width(self.size.width) - PADDING
 
-    def _place(self, state: int, servers: int, listing: bool, gpu: int) -> bool:
-        """Give each block its lines; True where that changed any."""
+    def _place(self, state: int, servers: int, alone: bool, gpu: int) -> bool:
+        """Give each block its lines; True where that changed any. `alone`: no block of one server is shown."""
         width, height = self.size
-        if listing:
-            wanted = Places(state=min(state, height), overview=max(0, height - state))
+        if alone:
+            wanted = Places(state=min(state, height), overview=max(0, height - state) if servers else 0)
         else:
             wanted = places(width, height, state, gpu, servers)
         if wanted == self._places:
@@ -112,27 +113,29 @@ class MonitorPanel(Widget):
         elif wanted.details:
             details.styles.width, details.styles.height = "100%", "1fr"
 
-    def _fill(self) -> None:
-        """Draw what was given last."""
+    def _fill(self, tries: int = 0) -> None:
+        """Draw what was given last. Blocks that were just placed may have no size yet: they are drawn again then."""
         if self._drawn is None or self._places is None or not self.is_attached:
             return
+        if tries and any(block.display and not block.size.height for block in self.query(Lines)):
+            self.call_after_refresh(self._fill, tries - 1)
         subject, others, _ = self._drawn
         wanted, width = self._places, self._width()
         self._lines("state").show(state_rows(subject, width))
         if wanted.overview:
             self._lines("overview").show(overview_rows(others, width, wanted.overview))
         watched = subject.watched
+        if watched is None:
+            return
         if wanted.gauges:
             drawn = history_width(width)
             rows = []
             for reading in readings(subject)[: wanted.gauges]:
-                history = watched.history(reading.name, subject.end, drawn) if watched is not None and drawn else ()
+                history = watched.history(reading.name, subject.end, drawn) if drawn else ()
                 rows += gauge_rows(reading, history, width, wanted.gauge_height)
             self._lines("gauges").show(rows)
         for number in range(wanted.rules):
             self.query_one(f"#rule-{number + 1}", Lines).show([(("─" * width, MUTED),)])
-        if watched is None:
-            return
         if wanted.latencies:
             self.query_one(LatencyTable).draw(watched.window, subject.answers)
         if wanted.gpu:
