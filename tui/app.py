@@ -30,7 +30,7 @@ MODE_LABELS = {"servers": "Servers", "monitor": "Monitor", "tune": "Tune", "sess
 """The screens of the number keys, in their order."""
 
 
-LOAD_AFTER_S = 1.0
+LOAD_AFTER_S = 0.5
 
 
 def _servers() -> "LlmtuneScreen":
@@ -153,14 +153,29 @@ class LlmtuneApp(App[object]):
     @work(thread=True, group="load", description="imports what other screens need")
     def load_screens(self) -> None:
         """Import what the other screens need while the first one is looked at: half of what opening one would take. Not
-        where a server is watched for hours and nothing else: ten MiB would stay for it."""
+        where a server is watched for hours and nothing else: ten MiB would stay for it, and twenty-five for the
+        intervals of sessions, where there are any."""
         import gc
 
         from tui import chart
         from tui.screens import monitor, sessions, tune  # noqa: F401
 
+        if self._has_session():
+            from tuning import statistics
+
+            statistics.load()
         chart.load()
         gc.freeze()  # as when the program began: what was imported stays
+
+    def _has_session(self) -> bool:
+        from store.database import open_reader
+        from store.errors import StoreError
+
+        try:
+            with open_reader(database_file(self.data_dir)) as reader:
+                return reader.newest_session() is not None
+        except StoreError:  # the poller says so
+            return False
 
     def on_unmount(self) -> None:
         self._poller.stop()

@@ -1,14 +1,13 @@
 """Means with t intervals, and paired effects: the arithmetic between launches and a table.
 
 The launch is the sampling unit: callers average the runs of a launch first and pass one number for each. Textbook
-formulas (Snedecor & Cochran, Statistical Methods, 8th ed., sections 4.5 and 6.3).
+formulas (Snedecor & Cochran, Statistical Methods, 8th ed., sections 4.5 and 6.3); quantiles from scipy.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-
-from tuning.student import t_quantile
+from functools import lru_cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +35,22 @@ def sd(values: Sequence[float]) -> float | None:
     centre = mean(values)
     # hypot: the square of a large number would overflow where the result does not
     return math.hypot(*(value - centre for value in values)) / math.sqrt(len(values) - 1)
+
+
+@lru_cache(maxsize=4096)
+def t_quantile(probability: float, df: float) -> float:
+    """The value that Student's t with `df` degrees of freedom exceeds with 1 - probability (0 < probability < 1).
+
+    Cached: a report asks for it thousands of times, for as many probabilities and degrees as it has numbers of blocks.
+    """
+    from scipy.special import stdtrit
+
+    return float(stdtrit(df, probability))
+
+
+def load() -> None:
+    """Import what the first interval needs: a fifth of a second that a screen need not wait for."""
+    import scipy.special  # noqa: F401
 
 
 def t_interval(values: Sequence[float], confidence: float = 0.95) -> Interval:

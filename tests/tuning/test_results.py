@@ -8,7 +8,7 @@ from store.records import LaunchRecord, RunRecord
 from tests.tuning.examples import at, launch, plan, prefix_workload, random_workload, run, session
 from tuning.records import Budget, CandidateResult, Decide, Plan, SessionResult
 from tuning.results import deciding_metrics, session_result
-from tuning.student import t_quantile
+from tuning.statistics import t_quantile
 
 PLAN = plan()
 

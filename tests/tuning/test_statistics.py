@@ -3,7 +3,14 @@ import random
 
 import pytest
 
-from tuning.statistics import level_interval, mean, mean_log, paired_ratio, sd, t_interval
+from tuning.statistics import level_interval, mean, mean_log, paired_ratio, sd, t_interval, t_quantile
+
+
+def test_quantiles_are_those_of_the_table() -> None:
+    """Two-sided 95 % points of Student's t, as printed in every table."""
+    for df, point in ((1, 12.706), (2, 4.303), (3, 3.182), (10, 2.228), (1e6, 1.960)):
+        assert t_quantile(0.975, df) == pytest.approx(point, abs=5e-4)
+    assert t_quantile(0.025, 3) == pytest.approx(-t_quantile(0.975, 3))
 
 
 def test_the_interval_of_a_level_is_taken_on_the_logs() -> None:
