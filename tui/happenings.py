@@ -9,6 +9,7 @@ from tui.gpu_happenings import GpuHappenings
 from tui.liveness import STALLED_S, answered
 
 KV_FULL, KV_ROOMY = 95.0, 90.0  # said above the first, over below the second, so that it is not said each second
+SILENT_LOOKS = 2
 QUIET_S = 60.0  # preemptions begin anew after so long without one
 
 
@@ -18,6 +19,7 @@ class Happenings:
     def __init__(self, server_id: int | None = None) -> None:
         self._server_id = server_id
         self._answered: SampleRecord | None = None  # the newest sample that the server gave
+        self._missed = 0  # looks in a row
         self._silent_since: float | None = None
         self._still_since: float | None = None
         self._preempted_at: float | None = None
@@ -31,11 +33,9 @@ class Happenings:
         if answered(sample):
             found += self._server(at, sample)
             found += self._stall(at, still_s)
-            self._answered, self._silent_since = sample, None
-        elif self._silent_since is None and self._answered is not None:
-            self._silent_since = parse_utc(self._answered.at).timestamp()
-            said = sample.raw.get("error")
-            found.append(("error", f"stopped answering{f': {said}' if said else ''}"))
+            self._answered, self._silent_since, self._missed = sample, None, 0
+        else:
+            found += self._silence(sample)
         found += self._gpus.add(at, sample)
         return [EventRecord(sample.at, level, text, server_id=self._server_id) for level, text in found]
 
@@ -55,6 +55,15 @@ class Happenings:
             found += self._preemptions(at, before, sample)
         found += self._kv(sample, is_first=self._answered is None)
         return found
+
+    def _silence(self, sample: SampleRecord) -> list[tuple[EventLevel, str]]:
+        """Of one that answered before. A single look that fails is no event: the next may find it well."""
+        self._missed += 1
+        if self._answered is None or self._missed != SILENT_LOOKS:
+            return []
+        self._silent_since = parse_utc(self._answered.at).timestamp()
+        said = sample.raw.get("error")
+        return [("error", f"stopped answering{f': {said}' if said else ''}")]
 
     def _stall(self, at: float, still_s: float) -> list[tuple[EventLevel, str]]:
         if still_s >= STALLED_S and self._still_since is None:

@@ -61,10 +61,14 @@ def test_a_restart_is_told_by_its_start_or_a_counter_that_fell() -> None:
 def test_silence_and_return_are_told_once_each() -> None:
     tell = Told()
     assert tell.fails("Nothing answers.") == []  # it never did
+    assert tell.fails("Nothing answers.") == []
     tell()
+    assert tell.fails("It hangs.") == []
+    assert tell() == []  # a single look that failed
+    tell.fails("It hangs.")
     assert tell.fails("It hangs.") == ["stopped answering: It hangs."]
     assert tell.fails("It hangs.") == []
-    assert tell(10) == ["answers again after 0:12"]
+    assert tell(10) == ["answers again after 0:13"]
     tell(generation_tokens=5.0)
     tell.fails("x")
     assert tell(generation_tokens=1.0) == ["restarted: its counters began anew"]

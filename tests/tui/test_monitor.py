@@ -35,7 +35,7 @@ async def test_every_figure_stands_where_it_is_looked_for(app: LlmtuneApp, fille
             ("running", "184", "of 256 at most"),
             ("waiting", "19", "capacity 19 · deferred 0"),
             ("output", "4,512/s", "prefix hits    32.1 %"),
-            ("prompt", "9,101/s", "preempted        16 +16/min"),
+            ("prompt", "9,101/s", "preempted       16 +16/min"),
             ("requests", "35.2/s", "finished     10,525"),
             ("GPU 0", "130.7 GiB", "of 140.4 GiB  budget 129.2    41 °C"),
             ("H200", "98 %", "612 of 700 W  1,980 MHz  not throttled"),

@@ -121,11 +121,13 @@ def _preempted(subject: Subject) -> str:
     watched = subject.watched
     window = watched.window if watched is not None else None
     newest = window.newest if window is not None and subject.answers else None
-    said = f"preempted   {fixed(newest.preemptions if newest else None, 7)}"
+    said = f"preempted{fixed(newest.preemptions if newest else None, 9)}"
     if window is None or newest is None:
         return said
-    lately = a_second(window.increase(lambda sample: sample.preemptions), window)
-    return f"{said} +{number(60 * lately, 0 if lately >= 1 / 60 else 1)}/min" if lately else said
+    lately = 60 * (a_second(window.increase(lambda sample: sample.preemptions), window) or 0.0)
+    if lately >= 1000:
+        return f"{said} +{number(lately / 1000, 0, 'k/min')}"
+    return f"{said} +{number(lately, 0 if lately >= 1 else 1, '/min')}" if lately else said
 
 
 def _finished(subject: Subject) -> str:
