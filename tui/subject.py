@@ -19,6 +19,8 @@ from tui.watching import OurServer
 
 OLDEST_S = 10 * 366 * 86400.0  # a server that says it is older says nonsense
 NO_KNOBS = Knobs()
+NO_SERVER: Piece = ("○ no server runs", MUTED)
+LOOKING: Piece = ("◌ looking", MUTED)  # before anything was read
 LIVE: Piece = ("▶ live", GOOD)
 STALLED: Piece = ("✗ stalled", ERROR)
 ENDED: Piece = ("■ ended", STRONG)
@@ -57,7 +59,7 @@ class Subject:
     look: Look
     end: float
     watched: Watched | None = None
-    state: Piece = ("○ no server runs", MUTED)
+    state: Piece = NO_SERVER
     mode: Piece = LIVE
     answers: bool = True
     words: tuple[str, ...] = ()

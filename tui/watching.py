@@ -81,6 +81,7 @@ class Watching:
         self.window_s = WINDOWS_S[1]
         self.interval_s = 1.0
         self.ours: dict[int, OurServer] = {}
+        self.is_read = False  # whether it is known which of ours run
         self.foreign: dict[str, ForeignServer] = {url: ForeignServer(url, now, api_key=api_key) for url in urls}
         self._given = frozenset(self.foreign)
         self.wanted = self._want()
@@ -151,6 +152,7 @@ class Watching:
         """What the store has now; `shown` is the one of ours to show where `asked` was, after `followed` led to it.
         True where there is anything new for the one that is shown."""
         before = self.ours
+        self.is_read = True
         readings = list(readings)
         if isinstance(self.shown, int) and self.shown != asked and all(one.server.id != self.shown for one in readings):
             return False  # read before that one was chosen

@@ -4,7 +4,7 @@ from textwrap import wrap
 
 from engine.text import clean
 from tui.panels.row import ERROR, MUTED, PLAIN, STRONG, Piece, Row, fit, last, width_of
-from tui.subject import Subject
+from tui.subject import NO_SERVER, Subject
 
 GAP: Piece = ("  ", PLAIN)
 TROUBLE_LINES = 2
@@ -12,6 +12,8 @@ TROUBLE_LINES = 2
 
 def state_rows(subject: Subject, width: int) -> list[Row]:
     """One line where all has room on it, else two; below them what is wrong, or how far a start has come."""
+    if subject.watched is None and subject.state is not NO_SERVER:
+        return [fit((subject.state,), width)]
     if subject.watched is None:
         said = "1 Servers starts one; llmtune monitor --url URL watches one that is not ours."
         return [

@@ -16,7 +16,7 @@ from tui.monitor_reading import MonitorSnapshot, read_servers
 from tui.palette import Command
 from tui.panels.overview import Overview
 from tui.screens.base import LlmtuneScreen
-from tui.subject import Look, Subject
+from tui.subject import LOOKING, NO_SERVER, Look, Subject
 from tui.surroundings import Surroundings
 from tui.watched import WINDOWS_S
 from tui.watching import Key, Watching
@@ -106,7 +106,7 @@ class MonitorScreen(LlmtuneScreen):
         new = self.watching.take(
             snapshot.asked, snapshot.readings, snapshot.shown, snapshot.followed, self._now().timestamp()
         )
-        if self.watching.current != current or (new and self._is_due()):
+        if self.watching.current != current or current is None or (new and self._is_due()):
             self._draw_unless_frozen()
 
     def _sample(self, server: ForeignServer) -> None:
@@ -203,7 +203,7 @@ class MonitorScreen(LlmtuneScreen):
             self._owners,
         )
         if key is None:
-            return Subject(look, look.now.timestamp())
+            return Subject(look, look.now.timestamp(), state=NO_SERVER if watching.is_read else LOOKING)
         if isinstance(key, int):
             return Subject.ours(watching.ours[key], look)
         return Subject.foreign(watching.foreign[key], look)
