@@ -63,16 +63,16 @@ WALK: tuple[tuple[str, bytes, str], ...] = (
     ("back to the runs", b"\x1b", r"\d+ runs[\s\S]*chat +run 2"),
     ("report once more", b"\x1b", r"environment[\s\S]*580\.95\.05"),
     ("back to Sessions", b"\x1b", r"sweep-30 "),
-    ("Tune", b"3", r'Session 42 "sweep-42"[\s\S]*decide by[\s\S]*default'),
-    ("Servers", b"1", r"by-hand[\s\S]*KV cache"),
+    ("Tune", b"3", r'Session 42 "sweep-42"[\s\S]*decide by[\s\S]*default[\s\S]*x skip'),
+    ("Servers", b"1", r"by-hand[\s\S]*KV cache[\s\S]*n new"),
     ("life of a server", b"h", r"by-hand[\s\S]*KV cache mean[\s\S]*GPU power mean"),
-    ("back to Servers", b"\x1b", r"by-hand[\s\S]*KV cache"),
+    ("back to Servers", b"\x1b", r"by-hand[\s\S]*KV cache[\s\S]*n new"),
     ("Monitor", b"2", r"KV cache +\d[\s\S]*running +\d"),
     ("help", b"?", r"KV cache[\s\S]*share of the KV"),
-    ("back to Monitor", b"\x1b", r"KV cache +\d[\s\S]*running +\d"),
-    ("Sessions again", b"4", r"sweep-42 "),
-    ("Tune again", b"3", r'Session 42 "sweep-42"'),
-    ("Servers again", b"1", r"by-hand[\s\S]*KV cache"),
+    ("back to Monitor", b"\x1b", r"\A(?![\s\S]*share of the KV)[\s\S]*KV cache +\d[\s\S]*running +\d"),
+    ("Sessions again", b"4", r"sweep-42 .*[\s\S]*sweep-30 [\s\S]*(largest|no candidate)"),
+    ("Tune again", b"3", r'Session 42 "sweep-42"[\s\S]*decide by[\s\S]*default[\s\S]*x skip'),
+    ("Servers again", b"1", r"by-hand[\s\S]*KV cache[\s\S]*n new"),
 )
 
 
@@ -140,6 +140,21 @@ def test_screens_open(data_dir: Path, alive: None) -> None:
     for name, found in times.items():
         wall, cpu = (1000 * statistics.median(each) for each in zip(*found, strict=True))
         print(f"{name:<20} {wall:6.0f} ms, CPU {cpu:6.0f} ms{'  over' if wall > 1000 * GOAL_S else ''}")
+
+
+def test_a_report_is_opened_at_once(data_dir: Path, alive: None) -> None:
+    """By one who presses the keys a second after the first screen stands, while the rest is still being imported."""
+    found: dict[str, list[float]] = {"Sessions": [], "session report": []}
+    for _ in range(ROUNDS):
+        with Terminal([sys.executable, "-m", "tui.cli"], SIZE, environ(data_dir), ROOT) as terminal:
+            terminal.wait_for("Session 42")
+            time.sleep(1.0)
+            for name, key, drawn in WALK[:2]:
+                begun = time.monotonic()
+                terminal.press(key)
+                found[name].append(terminal.wait_for(drawn, 60) - begun)
+    print("\none second after the start, ms: ", end="")
+    print(", ".join(f"{name} {1000 * statistics.median(took):.0f}" for name, took in found.items()))
 
 
 def test_commands(data_dir: Path) -> None:
