@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from engine.records import GpuReading, ServerSample
 
 PATIENCE = 0.9  # of an interval, for an answer to be that interval's
-LOOPBACK = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
+LOOPBACK = ("localhost", "127.0.0.1", "::1", "0.0.0.0", "::")
 ELSEWHERE = "GPUs are those of the server's own machine: not read here"
 
 

@@ -101,7 +101,7 @@ class Subject:
             answers,
             words=(
                 clean(server.served_name or server.name, 28),
-                f"{clean(server.host, 20)}:{server.port}",
+                clean(watched.reading.address, 40),
                 *([f"vLLM {clean(server.vllm_version, 14)}"] if server.vllm_version else []),
                 f"ended {local_clock(ended)}" if ended else f"{'up' if server.state == 'ready' else 'for'} {span(age)}",
             ),
@@ -111,7 +111,7 @@ class Subject:
             knobs=watched.knobs,
             events=_joined(events, watched.events),
             gpu_note=_gpu_note(watched, now),
-            url=f"http://{server.host}:{server.port}",
+            url=f"http://{watched.reading.address}",
         )
 
     @classmethod

@@ -52,15 +52,17 @@ def test_samples_are_asked_for_from_the_newest_on_and_a_longer_window_anew(tmp_p
 
 def test_a_found_server_is_listed_once_whatever_its_spelling(tmp_path: Path) -> None:
     watched = watching("http://127.0.0.1:8500")
-    watched.take(None, [reading(tmp_path, 1, port=8000, pid=572)], 1, None, T0)
+    of_six = reading(tmp_path, 2, port=8001, pid=574, host="::1")
+    watched.take(None, [reading(tmp_path, 1, port=8000, pid=572), of_six], 1, None, T0)
     there = (
         FoundServer("http://localhost:8500", 9, {"max-num-seqs": 4}, "m"),
         FoundServer("http://0.0.0.0:8000", 77, {}, "m"),  # ours, by its port
+        FoundServer("http://[::1]:8001", 78, {}, "m"),
         FoundServer("http://127.0.0.1:8600", 572, {}, "m"),  # ours, by its process
         FoundServer("http://127.0.0.1:8700", 12, {}, "m"),
     )
     assert [one.url for one in watched.found(there, T0, 0.0)] == ["http://127.0.0.1:8700"]
-    assert watched.keys() == [1, "http://127.0.0.1:8500", "http://127.0.0.1:8700"]
+    assert watched.keys() == [1, 2, "http://127.0.0.1:8500", "http://127.0.0.1:8700"]
     assert watched.foreign["http://127.0.0.1:8500"].knobs.max_num_seqs.value == 4
     assert watched.found(there, T0, 5.0) == []
 
