@@ -3,14 +3,19 @@
 import os
 import subprocess
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from engine.installation import find_vllm
 from engine.keeper.client import call
+from store.clock import format_utc
+from store.database import open_reader, open_writer
+from store.errors import StoreFull
 from tests.faults.stand_in_vllm import make_installation, make_model
 from tests.faults.world import PLAN, World, until
+from tests.store.examples import a_sample, a_server
 from tuning.plan_file import read_plan
 from tuning.sessions import create_session, start_keeper
 
@@ -66,3 +71,27 @@ def test_a_sweep_waits_for_space_and_loses_nothing(small_disk: Path, tmp_path: P
         world.nothing_left()
     finally:
         world.clean_up()
+
+
+@pytest.mark.faults
+def test_thinning_on_a_full_disk_loses_nothing_and_goes_on_when_there_is_space(small_disk: Path) -> None:
+    database = small_disk / "data" / "llmtune.db"
+    now = datetime(2026, 11, 30, 12, tzinfo=UTC)
+    begin = now - timedelta(hours=8)
+    with open_writer(database) as writer, open_reader(database) as reader:
+        server_id = writer.insert(a_server())
+        old = [
+            a_sample(at=format_utc(begin + timedelta(seconds=at)), server_id=server_id, raw={"filler": "x" * 2000})
+            for at in range(100)
+        ]
+        for sample in old:  # as a keeper writes them: the WAL stays short
+            writer.insert_samples([sample])
+        before = reader.samples(server_id=server_id)
+        fill(small_disk / "filler")
+        with pytest.raises(StoreFull, match="No space is left"):
+            writer.thin(now)
+        assert reader.samples(server_id=server_id) == before
+        (small_disk / "filler").unlink()
+        while writer.thin(now):
+            pass
+        assert [sample.raw["thinned"]["samples"] for sample in reader.samples(server_id=server_id)] == [10] * 10
