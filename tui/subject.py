@@ -15,7 +15,7 @@ from tui.liveness import Liveness
 from tui.panels.row import ERROR, GOOD, MUTED, STRONG, WARNING, Piece
 from tui.server_text import checklist
 from tui.watched import Watched
-from tui.watching import OurServer
+from tui.watching import Key, OurServer, Watching
 
 OLDEST_S = 10 * 366 * 86400.0  # a server that says it is older says nonsense
 NO_KNOBS = Knobs()
@@ -173,6 +173,15 @@ class Subject:
     def utilization(self) -> float | None:
         """gpu-memory-utilization, a share."""
         return self.knobs.gpu_memory_utilization.value
+
+
+def subject_of(watching: Watching, key: Key | None, look: Look) -> Subject:
+    """The server of that key; None is none."""
+    if key is None:
+        return Subject(look, look.now.timestamp(), state=NO_SERVER if watching.is_read else LOOKING)
+    if isinstance(key, int):
+        return Subject.ours(watching.ours[key], look)
+    return Subject.foreign(watching.foreign[key], look)
 
 
 def _state(life: Liveness, well: Piece) -> tuple[Piece, Piece, bool]:

@@ -184,5 +184,5 @@ async def test_the_overview_lists_all_and_arrows_choose(exporter: LyingExporter,
             assert "▸ ● answers" in screen_text(app)
             await pilot.press("down")
             await until(app, lambda: "▸ ● answers         other" in screen_text(app), "the next")
-            await pilot.press("o")
+            await pilot.press("enter")
             await until(app, lambda: value(app, "running") == "2", "its blocks")

@@ -16,7 +16,7 @@ from tui.monitor_reading import MonitorSnapshot, read_servers
 from tui.palette import Command
 from tui.panels.overview import Overview
 from tui.screens.base import LlmtuneScreen
-from tui.subject import LOOKING, NO_SERVER, Look, Subject
+from tui.subject import Look, Subject, subject_of
 from tui.surroundings import Surroundings
 from tui.watched import WINDOWS_S
 from tui.watching import Key, Watching
@@ -46,6 +46,7 @@ class MonitorScreen(LlmtuneScreen):
         Binding("w", "window", "window", tooltip="over how long: 30 s, 1, 5 or 15 min"),
         Binding("s,down", "server(1)", "server", show=False, key_display="s", tooltip="the next server; arrows too"),
         Binding("up", "server(-1)", "previous", show=False, tooltip="the server before"),
+        Binding("escape,enter", "back", "back", show=False),
         Binding("o", "overview", "all", show=False, tooltip="all servers, a line each"),
         Binding("g,right", "gpu(1)", "GPU", key_display="g", tooltip="the next GPU; arrows too"),
         Binding("left", "gpu(-1)", "", show=False),
@@ -191,22 +192,11 @@ class MonitorScreen(LlmtuneScreen):
 
     def _subject(self, key: Key | None) -> Subject:
         watching = self.watching
-        keys = watching.keys()
-        look = Look(
-            self._now(),
-            WINDOWS_S[self._window],
-            INTERVALS_S[self._interval],
-            keys.index(key) if key is not None else 0,
-            len(keys),
-            self._frozen,
-            self._gpu,
-            self._owners,
-        )
-        if key is None:
-            return Subject(look, look.now.timestamp(), state=NO_SERVER if watching.is_read else LOOKING)
-        if isinstance(key, int):
-            return Subject.ours(watching.ours[key], look)
-        return Subject.foreign(watching.foreign[key], look)
+        keys, now = watching.keys(), self._now()
+        at = keys.index(key) if key is not None else 0
+        window, interval = watching.window_s, watching.interval_s
+        look = Look(now, window, interval, at, len(keys), self._frozen, self._gpu, self._owners)
+        return subject_of(watching, key, look)
 
     # choosing
 
@@ -239,6 +229,13 @@ class MonitorScreen(LlmtuneScreen):
         """All servers instead of the blocks of one, or back."""
         self._listing = not self._listing
         self.redraw()
+
+    def action_back(self) -> None:
+        """From the list to the chosen server."""
+        if self._listing:
+            self.action_overview()
+        else:
+            super().action_back()
 
     # other keys
 
