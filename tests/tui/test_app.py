@@ -175,7 +175,7 @@ async def test_a_damaged_database_is_one_line(app: LlmtuneApp, data_dir: Path) -
     (database_file(data_dir)).write_bytes(b"no database at all, but long enough to look like one " * 100)
     async with app.run_test() as pilot:
         assert "is damaged" in await _store_line(pilot)
-        assert "✗" in screen_text(app)
+        await fed(pilot, lambda: "✗" in screen_text(app))
         await pilot.press("2", "q")
     assert app.return_code == 0
 
