@@ -119,6 +119,7 @@ class LlmtuneApp(App[object]):
         vllm: str | None,
         open_session: int | None = None,
         urls: tuple[str, ...] = (),
+        monitor: bool = False,
         now: Callable[[], datetime] = datetime.now,
         records: "ForeignRecords | None" = None,
     ) -> None:
@@ -127,6 +128,7 @@ class LlmtuneApp(App[object]):
         self.vllm = vllm
         self.open_session = open_session
         self.urls = urls
+        self.monitor = monitor or bool(urls)
         self.now = now
         self.records = records
         self.animation_level = "none"
@@ -147,7 +149,7 @@ class LlmtuneApp(App[object]):
             loop.add_signal_handler(number, self._end_by_signal, number)
         self._begin()
         self.poll_store()
-        if not self.urls:
+        if not self.monitor:
             self.set_timer(LOAD_AFTER_S, self.load_screens)
 
     @work(thread=True, group="load", description="imports what other screens need")
@@ -186,7 +188,7 @@ class LlmtuneApp(App[object]):
     def _begin(self) -> None:
         if self.open_session is not None:
             self.switch_mode("tune")
-        elif self.urls:
+        elif self.monitor:
             self.switch_mode("monitor")
         else:
             self._may_attach = True

@@ -9,7 +9,7 @@ import pytest
 
 from store.records import SampleRecord
 from store.writer import Writer
-from tests.tui.conftest import ago, busy_samples, fed, screen_text, server
+from tests.tui.conftest import NOW, ago, busy_samples, fed, screen_text, server
 from tui.app import LlmtuneApp
 from tui.widgets.copy import CopyPanel
 from tui.widgets.spark import bar, blocks
@@ -17,7 +17,7 @@ from tui.widgets.spark import bar, blocks
 
 def line(app: LlmtuneApp, label: str) -> str:
     """The screen's line of one quantity."""
-    return next(row for row in screen_text(app).splitlines() if row.strip().startswith(f"{label} "))
+    return next((row for row in screen_text(app).splitlines() if row.strip().startswith(f"{label} ")), "")
 
 
 @pytest.mark.parametrize("size", [(80, 24), (140, 45)])
@@ -143,6 +143,12 @@ async def test_keys_window_freeze_copy(app: LlmtuneApp, filled: Path, writer: Wr
         await pilot.pause()
         shown = json.loads(app.clipboard)
         assert (shown["running"], shown["url"]) == (7.0, "http://127.0.0.1:8000")
+
+
+async def test_the_monitor_alone_shows_what_runs_at_once(data_dir: Path, filled: Path) -> None:
+    app = LlmtuneApp(data_dir, None, monitor=True, now=lambda: NOW)
+    async with app.run_test() as pilot:
+        await fed(pilot, until=lambda: " 184 " in line(app, "running"))
 
 
 async def test_s_goes_round_the_servers_that_run(app: LlmtuneApp, filled: Path) -> None:

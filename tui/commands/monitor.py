@@ -34,5 +34,5 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("the monitor needs a terminal: here use `llmtune snapshot --watch 1`")
     place = data_place(args)
     with recording(place) if args.record else nullcontext() as records:
-        # Without an address the screens open on the server of ours that runs; on the monitor's key where none does.
-        return open_screens(args, place, urls=urls, records=records)
+        # Without an address it shows the server of ours that runs, else one that it finds on this machine.
+        return open_screens(args, place, urls=urls, monitor=True, records=records)

@@ -25,6 +25,7 @@ def open_screens(
     *,
     session: int | None = None,
     urls: tuple[str, ...] = (),
+    monitor: bool = False,
     records: "ForeignRecords | None" = None,
 ) -> int:
     """Show the screens until the person leaves; what goes on running is said by the app as it ends."""
@@ -35,7 +36,12 @@ def open_screens(
     # its CPU time.
     gc.freeze()
     app = LlmtuneApp(
-        place, args.vllm or os.environ.get("LLMTUNE_VLLM"), open_session=session, urls=urls, records=records
+        place,
+        args.vllm or os.environ.get("LLMTUNE_VLLM"),
+        open_session=session,
+        urls=urls,
+        monitor=monitor,
+        records=records,
     )
     if not draws_unicode(os.environ):
         app.driver_class = in_ascii(app.driver_class)
