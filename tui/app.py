@@ -79,7 +79,7 @@ def parting_words(going_on: GoingOn, is_kept: Callable[[str, int], bool]) -> str
 
 class LlmtuneApp(App[object]):
     """The screens on one data directory. `vllm` is the person's `--vllm`, `urls` are foreign servers to watch,
-    `records` keeps the samples of these (None: they stay in memory)."""
+    `records` keeps the samples of these (None: they stay in memory). With `monitor` the Monitor is shown first."""
 
     TITLE = "llmtune"
     CSS_PATH = "app.tcss"
