@@ -15,6 +15,7 @@ import pytest
 
 from tests.lying_exporter import LyingExporter, exporter_thread
 from tests.terminal import Terminal
+from tui.terminal import LostTerminal
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL, LARGE = (80, 24), (140, 45)
@@ -105,6 +106,19 @@ def test_a_lost_line_ends_it(open_monitor: Open) -> None:
     terminal.wait_for(ANSWERS)
     terminal.hang_up()
     assert terminal.ended(20) in (128 + signal.SIGHUP, -signal.SIGHUP)
+
+
+def test_a_terminal_that_is_gone_is_said_once_and_takes_everything() -> None:
+    end, other = os.openpty()
+    file, told = os.fdopen(other, "w"), []
+    lost = LostTerminal(file, lambda: told.append(True))
+    lost.write("there")
+    lost.flush()
+    os.close(end)
+    for _ in range(100):  # more than Textual's queue holds
+        assert lost.write("gone") == 4
+        lost.flush()
+    assert told == [True]
 
 
 if shutil.which("tmux"):

@@ -30,7 +30,7 @@ def open_screens(
 ) -> int:
     """Show the screens until the person leaves; what goes on running is said by the app as it ends."""
     from tui.app import LlmtuneApp
-    from tui.terminal import draws_unicode, in_ascii
+    from tui.terminal import draws_unicode, in_ascii, outliving_its_terminal
 
     # What was imported stays. A screen that is left open would else look through it at each full collection: a tenth of
     # its CPU time.
@@ -43,6 +43,7 @@ def open_screens(
         monitor=monitor,
         records=records,
     )
+    app.driver_class = outliving_its_terminal(app.driver_class)
     if not draws_unicode(os.environ):
         app.driver_class = in_ascii(app.driver_class)
     app.run(mouse=not args.no_mouse)
