@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 WIDE, TALL = 120, 34  # cells and lines of the Monitor's own room (a terminal of 120x36)
 SIDE_W, NARROW_LEFT_W = 60, 80
 LATENCIES_W = 40  # below it a latency and its percentiles have no room side by side
+LISTED = 4  # of the height, the part that a list of all servers takes at most
 BELOW_LINES = 9  # fewer are not worth a panel
 
 
@@ -64,7 +65,7 @@ def places(width: int, height: int, state: int = 2, gpu: int = 3, overview: int 
     """The blocks for a room of `width` cells and `height` lines. `state` is how many lines that block has to say,
     `gpu` how many the GPUs would take, `overview` how many servers there are to list (0: no overview)."""
     found = Places(side=side_width(width))
-    said = {"state": state, "gpu": gpu, "overview": overview + 1 if overview else 0}
+    said = {"state": state, "gpu": gpu, "overview": min(overview + 1, height // LISTED) if overview else 0}
     for block, lines in _ORDER:
         wanted = lines or said.get(block, 0)
         if block == "latencies" and width - found.side < LATENCIES_W:

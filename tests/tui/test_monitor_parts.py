@@ -77,6 +77,14 @@ def test_a_terminal_of_80x24_has_all_that_must_be_seen_at_once() -> None:
     assert (trouble.gauges, trouble.latencies, trouble.gpu, trouble.limit) == (6, 5, 3, 2)
 
 
+def test_a_long_list_of_servers_leaves_room_for_the_shown_one() -> None:
+    assert places(140, 43, overview=3).overview == 4
+    many = places(140, 43, overview=40)
+    assert many.overview == 10
+    assert (many.gauges, many.latencies, many.limit) == (6, 8, 2)
+    assert places(80, 22, overview=3).overview == 0
+
+
 def test_what_matters_most_goes_last() -> None:
     small = places(80, 10)
     assert (small.state, small.gauges) == (2, 5)
