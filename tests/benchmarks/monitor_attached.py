@@ -27,7 +27,7 @@ from engine.ports import free_port
 from engine.process import MARKER_VARIABLE
 from engine.records import BenchRequest, ServerSpec
 from engine.server import Server
-from tests.benchmarks.terminal import Terminal
+from tests.terminal import Terminal
 from tuning.statistics import paired_ratio
 
 METRICS = ("total_token_throughput", "mean_ttft_ms")
