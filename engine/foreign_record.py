@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from engine.keeper.journal import PASSING
 from engine.text import clean, redact
+from engine.thinner import Thinner
 from store.errors import StoreError
 from store.records import SampleRecord, ServerRecord
 from store.writer import Writer
@@ -27,6 +28,7 @@ class ForeignRecords:
     def __init__(self, writer: Writer) -> None:
         self.trouble: str | None = None
         self._writer = writer
+        self._thinner = Thinner(writer)
         self._lock = threading.Lock()
         self._ids: dict[str, int] = {}
         self._newest: dict[str, str] = {}
@@ -46,6 +48,7 @@ class ForeignRecords:
             waiting.append(sample)
             try:
                 self._write(url, waiting)
+                self._thinner.some()
                 self.trouble = None
             except PASSING as error:
                 self.trouble = str(error)

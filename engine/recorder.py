@@ -1,10 +1,8 @@
 """Samples of one server and the GPUs, taken once a second and written to the store as they come."""
 
 import asyncio
-import math
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping
-from datetime import UTC, datetime
 from typing import Self
 
 from engine.gpu import GpuReader
@@ -12,12 +10,12 @@ from engine.http_client import Getter
 from engine.keeper.journal import PASSING, TRY_AGAIN_S, Journal
 from engine.sample_record import to_record
 from engine.sampler import Sampler
+from engine.thinner import Thinner, not_any_more
 from engine.visible_gpus import as_server_sees
 from store.errors import StoreError
 from store.records import SampleRecord
 
 INTERVAL_S = 1.0
-THIN_EVERY_S = 10.0
 KEPT_UNWRITTEN = 3600  # an hour of samples waits in memory for a store that is full or locked
 
 
@@ -58,6 +56,7 @@ class Recorder:
         self._sampler = Sampler(base_url, gpu, api_key, client)
         self._unwritten: deque[SampleRecord] = deque(maxlen=KEPT_UNWRITTEN)
         self._of_run: list[SampleRecord] = []
+        self._thinner = Thinner(journal.writer)
         self._sampling: asyncio.Task[None] | None = None
         self.progress: Hashable = None
         """Changes while the server computes tokens or has nothing to do; stays while it has requests and gets nowhere,
@@ -100,13 +99,13 @@ class Recorder:
     async def _sample(self) -> None:
         """Sample until cancelled; ticks that a slow answer overran are left out, not made up for."""
         loop = asyncio.get_running_loop()
-        due = write_at = thin_at = loop.time()
+        due = write_at = loop.time()
         while True:
             await self.take()
             if loop.time() >= write_at and not self._write():
                 write_at = loop.time() + TRY_AGAIN_S
-            if loop.time() >= thin_at and not self._unwritten and self.run_id is None:
-                thin_at = loop.time() + await self._thin()
+            if not self._unwritten and self.run_id is None:
+                await self._thin()
             due = max(due + INTERVAL_S, loop.time())
             await asyncio.sleep(due - loop.time())
 
@@ -119,14 +118,9 @@ class Recorder:
         self._unwritten.clear()
         return True
 
-    async def _thin(self) -> float:
-        """Thin some old samples; seconds until the next time, at once where there are more. What the store refuses is
-        left for the next time; what is wrong with the old samples must not cost the new ones."""
+    async def _thin(self) -> None:
+        """Thin some old samples; what is wrong with them must not cost the new ones."""
         try:
-            more = self._journal.writer.thin(datetime.now(UTC))
-        except PASSING:
-            return TRY_AGAIN_S
+            self._thinner.some()
         except StoreError as error:
-            await self._journal.event(f"old samples are not thinned any more: {error}", "warning")
-            return math.inf
-        return 0.0 if more else THIN_EVERY_S
+            await self._journal.event(not_any_more(error), "warning")
