@@ -170,8 +170,8 @@ def step_002_indices(db: "Database") -> None:
 
 def step_003_history(db: "Database") -> None:
     """What limited a run; how far samples were thinned; an index for what goes on now."""
-    # A column that is added stands behind `raw`, a megabyte of pages that would have to be walked for each run: the
-    # reader takes it from the index.
+    # A column that is added stands behind `raw`, whose pages would have to be walked for each run, however long it is:
+    # the reader takes it from the index.
     db.execute("ALTER TABLE run ADD COLUMN limited_by TEXT")
     db.execute("CREATE INDEX run_limited_by ON run (session_id, id, limited_by)")
     db.execute("CREATE TABLE thinned (step TEXT PRIMARY KEY, sample_id INTEGER NOT NULL) WITHOUT ROWID")
