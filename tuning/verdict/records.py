@@ -32,10 +32,11 @@ class LaunchValue:
 class Rules:
     """What a session fixes before its first launch.
 
-    `candidates` and `blocks` are those at the start, at most; `workloads` counts the deciding ones, over which `error`
-    (the chance of any false winner in the session) is divided. `margin` and `smallest_effect` are ratios − 1.
-    `decide_all` keeps candidates that can hardly be winners until they are equivalent or worse. `strict` raises the
-    boundary so that it holds where some configurations are four times as noisy as the rest.
+    `candidates` and `blocks` are those at the start, at most. `workloads` counts the deciding ones, over which `error`
+    (the chance of any false winner in the session) is divided: as itself, or by taking candidates × workloads for that
+    many candidates. `margin` and `smallest_effect` are ratios − 1. `decide_all` keeps candidates that can hardly be
+    winners until they are equivalent or worse. `strict` raises the bar so that it holds where some configurations are
+    four times as noisy as the rest.
     """
 
     candidates: int
@@ -47,6 +48,7 @@ class Rules:
     larger_is_better: bool = True
     decide_all: bool = False
     strict: bool = False
+    divide: Literal["error", "comparisons"] = "error"
 
     def __post_init__(self) -> None:
         if self.candidates < 1 or self.blocks < 1 or self.workloads < 1:
