@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Self
 from store.errors import NotFound, translated
 from store.records import (
     EventRecord,
+    ImportFileRecord,
     LaunchRecord,
     RunKind,
     RunRecord,
@@ -230,6 +231,10 @@ class Reader:
         """The newest `limit` events, the newest last."""
         where, values = _all_of(session_id=session_id, server_id=server_id)
         return self._select(EventRecord, where, values, newest=limit)
+
+    def import_files(self, with_raw: bool = False) -> list[ImportFileRecord]:
+        """Files of results measured elsewhere, in the order they came; `raw`, which is long, only when asked for."""
+        return self._select(ImportFileRecord, leave_out=() if with_raw else ("raw",))
 
     def version(self) -> int:
         """A number that differs from its last value when anyone has committed since. It says nothing across readers

@@ -162,3 +162,17 @@ class EventRecord:
     server_id: int | None = None
     raw: dict[str, Any] = field(default_factory=dict)
     id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ImportFileRecord:
+    """A file of results that were measured elsewhere, kept once whatever it is called: `content_hash` is the SHA-256 of
+    its bytes, `runs` how many results it holds, `raw` these results whole."""
+
+    path: str  # where it was read, absolute
+    content_hash: str
+    size: int
+    runs: int
+    imported_at: str
+    raw: dict[str, Any] = field(default_factory=dict)
+    id: int | None = None

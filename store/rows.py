@@ -6,18 +6,27 @@ since neither SQLite nor JSON has a NaN; what is not Unicode (a path of odd byte
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar, get_origin, get_type_hints
 
 from store.errors import damaged
-from store.records import EventRecord, LaunchRecord, RunRecord, SampleRecord, ServerRecord, SessionRecord
+from store.records import (
+    EventRecord,
+    ImportFileRecord,
+    LaunchRecord,
+    RunRecord,
+    SampleRecord,
+    ServerRecord,
+    SessionRecord,
+)
 from store.run_columns import RUN_COLUMNS
 
-Record = SessionRecord | LaunchRecord | RunRecord | SampleRecord | EventRecord | ServerRecord
+Record = SessionRecord | LaunchRecord | RunRecord | SampleRecord | EventRecord | ServerRecord | ImportFileRecord
 _EXACT = 2.0**53  # below it every whole number is a float
-R = TypeVar("R", SessionRecord, LaunchRecord, RunRecord, SampleRecord, EventRecord, ServerRecord)
+R = TypeVar("R", SessionRecord, LaunchRecord, RunRecord, SampleRecord, EventRecord, ServerRecord, ImportFileRecord)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +45,7 @@ class Shape:
 
 
 def shape(record_type: type[Record]) -> Shape:
-    """The shape of `record_type`; its table is called as the class without `Record`."""
+    """The shape of `record_type`; its table is called like the class (`import_file`)."""
     return _SHAPES[record_type]
 
 
@@ -45,7 +54,7 @@ def _shape_of(record_type: type[Record], spread: str | None = None, spread_colum
     names = [field.name for field in fields(record_type) if field.name != spread]
     as_json = tuple(name for name in names if get_origin(hints[name]) in (dict, list))
     return Shape(
-        table=record_type.__name__.removesuffix("Record").lower(),
+        table=re.sub(r"\B(?=[A-Z])", "_", record_type.__name__.removesuffix("Record")).lower(),
         plain=tuple(name for name in names if name not in as_json),
         json=as_json,
         spread=spread,
@@ -60,6 +69,7 @@ _SHAPES: Mapping[type[Record], Shape] = {
     RunRecord: _shape_of(RunRecord, "metrics", RUN_COLUMNS),
     SampleRecord: _shape_of(SampleRecord),
     EventRecord: _shape_of(EventRecord),
+    ImportFileRecord: _shape_of(ImportFileRecord),
 }
 
 

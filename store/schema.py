@@ -178,7 +178,23 @@ def step_003_history(db: "Database") -> None:
     db.execute("CREATE INDEX session_by_state ON session (state)")
 
 
-STEPS: tuple[Step, ...] = (step_001_tables, step_002_indices, step_003_history)
+def step_004_import_file(db: "Database") -> None:
+    """Files of results that were measured elsewhere, each content once."""
+    db.execute(
+        """
+        CREATE TABLE import_file (
+            id INTEGER PRIMARY KEY,
+            path TEXT NOT NULL,
+            content_hash TEXT NOT NULL UNIQUE,
+            size INTEGER NOT NULL,
+            runs INTEGER NOT NULL,
+            imported_at TEXT NOT NULL,
+            raw TEXT NOT NULL
+        )"""
+    )
+
+
+STEPS: tuple[Step, ...] = (step_001_tables, step_002_indices, step_003_history, step_004_import_file)
 
 
 def applied_steps(connection: sqlite3.Connection) -> tuple[int, frozenset[str]]:

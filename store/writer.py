@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from store.errors import NotFound, StoreError, translated
-from store.records import SampleRecord
+from store.records import ImportFileRecord, SampleRecord
 from store.rows import Record, encode, shape, to_row
 from store.thinning import BATCH, hold_back, thin_some
 
@@ -62,6 +62,15 @@ class Writer:
         if rows:
             with self.transaction():
                 self._connection.executemany(_insert_sql(SampleRecord), rows)
+
+    def insert_new_file(self, record: ImportFileRecord) -> bool:
+        """Writes an imported file unless its content is there already; whether it was new."""
+        sql = "SELECT 1 FROM import_file WHERE content_hash = ?"
+        with self.transaction():
+            if self._connection.execute(sql, (record.content_hash,)).fetchone():
+                return False
+            self.insert(record)
+            return True
 
     def update(self, record_type: type[Record], id: int, **values: Any) -> None:
         """Sets the given fields of one row; of a run's `metrics` only those given. NotFound without such a row,

@@ -3,7 +3,15 @@
 from dataclasses import replace
 from typing import Any
 
-from store.records import EventRecord, LaunchRecord, RunRecord, SampleRecord, ServerRecord, SessionRecord
+from store.records import (
+    EventRecord,
+    ImportFileRecord,
+    LaunchRecord,
+    RunRecord,
+    SampleRecord,
+    ServerRecord,
+    SessionRecord,
+)
 from store.writer import Writer
 
 
@@ -73,6 +81,13 @@ def a_sample(**changes: Any) -> SampleRecord:
 
 def an_event(**changes: Any) -> EventRecord:
     return replace(EventRecord("2026-11-30T10:00:00.000Z", "info", "started"), **changes)
+
+
+def an_import_file(**changes: Any) -> ImportFileRecord:
+    record = ImportFileRecord(
+        "/results/a.json", "5f" * 32, 1021, 1, "2026-11-30T10:00:00.000Z", {"results": [{"completed": 300}]}
+    )
+    return replace(record, **changes)
 
 
 def fill(writer: Writer, **session: Any) -> tuple[int, int, int, int]:

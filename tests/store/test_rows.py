@@ -9,6 +9,7 @@ import pytest
 from store.errors import DamagedStore
 from store.records import (
     EventRecord,
+    ImportFileRecord,
     LaunchRecord,
     RunRecord,
     SampleRecord,
@@ -18,10 +19,18 @@ from store.records import (
 from store.rows import Record, encode, from_row, shape, to_row
 from store.run_columns import RUN_COLUMNS
 from store.writer import Writer
-from tests.store.examples import a_launch, a_run, a_sample, a_server, a_session, an_event
+from tests.store.examples import a_launch, a_run, a_sample, a_server, a_session, an_event, an_import_file
 from tuning.records import RUN_METRICS
 
-TYPES: list[type[Record]] = [SessionRecord, ServerRecord, LaunchRecord, RunRecord, SampleRecord, EventRecord]
+TYPES: list[type[Record]] = [
+    SessionRecord,
+    ServerRecord,
+    LaunchRecord,
+    RunRecord,
+    SampleRecord,
+    EventRecord,
+    ImportFileRecord,
+]
 
 
 def test_the_columns_of_a_run_are_the_metrics_of_a_run() -> None:
@@ -38,7 +47,7 @@ def test_a_table_has_exactly_the_columns_of_its_record(record_type: type[Record]
     assert nullable == optional
 
 
-@pytest.mark.parametrize("record", [a_session(), a_server(), a_launch(1), a_sample(), an_event()])
+@pytest.mark.parametrize("record", [a_session(), a_server(), a_launch(1), a_sample(), an_event(), an_import_file()])
 def test_a_record_survives_being_a_row(record: Any) -> None:
     assert from_row(type(record), to_row(record), Path("x.db")) == record
 

@@ -13,7 +13,7 @@ from store.records import RunRecord
 from store.rows import to_row
 from store.schema import STEPS, applied_steps
 from store.writer import Writer
-from tests.store.examples import a_launch, a_run, a_sample, a_session, fill
+from tests.store.examples import a_launch, a_run, a_sample, a_session, an_import_file, fill
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
@@ -73,6 +73,16 @@ def test_a_file_of_the_second_step_keeps_its_runs_and_takes_what_limited_them(pa
         writer.update(RunRecord, 1, limited_by="KV-bound")
         assert [reader.runs(1, with_raw=raw)[0].limited_by for raw in (False, True)] == ["KV-bound"] * 2
         assert len(reader.samples(run_id=1)) == 1
+
+
+def test_a_file_of_the_third_step_takes_imported_files(path: Path) -> None:
+    with open_writer(path, steps=STEPS[:3]) as old:
+        fill(old)
+    with open_writer(path) as writer, open_reader(path) as reader:
+        assert reader.import_files() == []
+        assert writer.insert_new_file(an_import_file())
+        assert [file.path for file in reader.import_files()] == ["/results/a.json"]
+        assert len(reader.runs(1)) == 1
 
 
 def fill_old(old: Writer) -> None:

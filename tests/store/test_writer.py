@@ -13,7 +13,7 @@ from store.file_system import Mount
 from store.reader import Reader
 from store.records import LaunchRecord, RunRecord, SampleRecord, ServerRecord, SessionRecord
 from store.writer import Writer
-from tests.store.examples import a_launch, a_run, a_sample, a_server, a_session, an_event, fill
+from tests.store.examples import a_launch, a_run, a_sample, a_server, a_session, an_event, an_import_file, fill
 
 
 def test_insert_answers_the_id_under_which_it_reads_back(writer: Writer, reader: Reader) -> None:
@@ -191,3 +191,12 @@ def test_a_reader_that_was_there_before_goes_on_after_the_kill(path: Path) -> No
 def test_events_keep_text_as_it_is(writer: Writer, reader: Reader) -> None:
     writer.insert(an_event(text="[bold]'; DROP TABLE event; --"))
     assert reader.events()[0].text == "[bold]'; DROP TABLE event; --"
+
+
+def test_a_file_is_kept_once_whatever_it_is_called(writer: Writer, reader: Reader) -> None:
+    assert writer.insert_new_file(an_import_file())
+    assert not writer.insert_new_file(an_import_file(path="/results/copy.json"))
+    assert writer.insert_new_file(an_import_file(path="/results/b.json", content_hash="6a" * 32))
+    assert [file.path for file in reader.import_files()] == ["/results/a.json", "/results/b.json"]
+    assert [file.raw for file in reader.import_files()] == [{}, {}]
+    assert reader.import_files(with_raw=True)[0].raw == {"results": [{"completed": 300}]}
