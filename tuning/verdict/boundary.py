@@ -1,8 +1,8 @@
 """What a standardised difference must exceed at each look, so that a session names a false winner in 5 % at most.
 
 The bounds are those of a many-to-one group-sequential test (Magirr, Jaki & Whitehead 2012, Biometrika 99:494-501), with
-the error spent over the looks by the power family of Kim & DeMets (1987, Biometrika 74) in the manner of Lan & DeMets
-(1983, Biometrika 70). They hold for normal values of equal, known variance; `kappa` is the margin for the rest.
+the error spent over the looks (Lan & DeMets 1983) by the power family of Kim & DeMets (1987; gsDesign's `sfPower`).
+They hold for normal values of equal, known variance; `kappa` is the margin for the rest.
 """
 
 from functools import lru_cache

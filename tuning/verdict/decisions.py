@@ -32,7 +32,7 @@ def decide(found: Comparison, bar: float, rules: Rules) -> tuple[State, Literal[
 
     With d the gain and Z as in `z_of_t`: equivalent if Z((M − d)/se) and Z((M + d)/se) both exceed the bar (two
     one-sided tests: Schuirmann 1987, J. Pharmacokinet. Biopharm. 15:657-680; an intersection-union test, so that no
-    further share of the error is due: Berger 1982, Technometrics 24); it is said first, since a sure difference
+    further share of the error is due: Berger 1982, Technometrics 24:295-300); it is said first, since a sure difference
     inside the margin is none that matters. Better if Z(d/se) exceeds it, worse if Z(−d/se) does. Implausible, unless
     `decide_all`, if Z((e − d)/se) > 1.645: a non-binding rule for futility, whose use cannot cost a false winner.
     """

@@ -41,8 +41,8 @@ def drift(fitted: Fit, variance: float | None, df: float) -> Drift:
 def _within(fitted: Fit) -> Trend | None:
     """The slope along the block, beside configurations and blocks: None where positions are not known or do not vary.
 
-    By regressing the residuals on what the layout leaves of the positions (Frisch & Waugh 1933, Econometrica 1;
-    Lovell 1963, J. Am. Stat. Assoc. 58): the least-squares slope of the model with the position in it, and df − 1.
+    By regressing the residuals on what the layout leaves of the positions (Frisch & Waugh 1933,
+    Lovell 1963): the least-squares slope of the model with the position in it, and df − 1.
     """
     import numpy as np
 

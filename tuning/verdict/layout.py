@@ -106,7 +106,7 @@ def fit(values: Sequence[LaunchValue]) -> Fit:
     counts = np.bincount(row * shape[1] + column, minlength=shape[0] * shape[1]).reshape(shape).astype(float)
     launches = counts.sum(axis=1)
     share = counts / launches[:, None]
-    inverse = np.linalg.inv(np.diag(counts.sum(axis=0)) - counts.T @ share + 1.0)
+    inverse = normal_inverse(counts)
 
     means, effects = _solve(y, row, column, launches, share, inverse)
     offset = np.eye(shape[1])[column] - share[row]
@@ -126,6 +126,15 @@ def fit(values: Sequence[LaunchValue]) -> Fit:
         residuals,
         leverages,
     )
+
+
+def normal_inverse(counts: "NDArray[Any]") -> "NDArray[Any]":
+    """M⁻¹ of `fit` for the launches of each configuration (rows) in each block (columns)."""
+    import numpy as np
+
+    share = counts / counts.sum(axis=1, keepdims=True)
+    inverse: NDArray[Any] = np.linalg.inv(np.diag(counts.sum(axis=0)) - counts.T @ share + 1.0)
+    return inverse
 
 
 def _solve(

@@ -30,8 +30,8 @@ class Screened:
 def deleted_residuals(fitted: Fit) -> "NDArray[Any]":
     """t_i = e_i/(s_(i)·√(1 − h_i)), s_(i)² = (SS − e_i²/(1 − h_i))/(df − 1): Student's t with df − 1 for a good launch.
 
-    The externally studentised residual (Cook & Weisberg 1982, Residuals and Influence in Regression). 0 for a launch
-    that nothing else speaks of (h = 1). Needs df ≥ 2.
+    The externally studentised residual, as NAG's g02faf and R's rstudent give it. 0 for a launch that nothing else
+    speaks of (h = 1). Needs df ≥ 2.
     """
     import numpy as np
 
