@@ -135,6 +135,9 @@ def build_parser() -> _Parser:
     report.add_argument("--out", metavar="FILE", help="write there in place of standard output")
 
     add("sessions", "sessions", "list the sessions", as_json)
+    _add_import(
+        add("import", "import_", "results of `vllm bench serve` and `vllm bench sweep`, and what they say", as_json)
+    )
     explain = add("explain", "explain", "what a vLLM log says", vllm, as_json)
     explain.add_argument("file", metavar="FILE", help="the log; - reads standard input")
     return parser
@@ -142,6 +145,22 @@ def build_parser() -> _Parser:
 
 def _add_session(command: _Parser) -> None:
     command.add_argument("session", metavar="SESSION", help="its number, its name, or `last`")
+
+
+def _add_import(command: _Parser) -> None:
+    command.add_argument("paths", nargs="*", metavar="PATH", help="files and folders (what is kept is listed without)")
+    command.add_argument("--kept", action="store_true", help="report on what is kept (of PATHs where given)")
+    command.add_argument("--format", choices=("text", "md", "json"), help="default text")
+    command.add_argument("--out", metavar="FILE", help="write there in place of standard output")
+    command.add_argument(
+        "--names",
+        metavar="PATTERN",
+        help="what file names mean, as 'exp-{configuration}{launch}-{run}'; * stands for anything",
+    )
+    command.add_argument(
+        "--apart", action="store_true", help="runs that lack a piece of metadata are configurations of their own"
+    )
+    command.add_argument("--raw", action="store_true", help="with --json: each run's whole result too")
 
 
 def _add_server(
