@@ -19,7 +19,7 @@ RHO = 3.0
 STRICT = 1.25
 
 _PATHS = 4096  # of the baseline: the bounds are right to 0.01
-_NODES = 32
+_NODES = 24
 _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
 MOST_BLOCKS = FIRST_LOOK + len(_PRIMES) - 1
 
@@ -82,7 +82,7 @@ def bounds(comparisons: int, blocks: int, baselines: int, error: float = 0.05) -
         scale, path = np.sqrt(n * (1 + 1 / baselines)), paths[:, column]
         survive = 1 - spent(n, blocks, error)
         low, high = 0.0, 10.0
-        while high - low > 1e-6:
+        while high - low > 1e-5:
             middle = (low + high) / 2
             one = np.clip(alive.below(middle * scale + path), 0, 1)
             low, high = (middle, high) if float(np.mean(one**comparisons)) < survive else (low, middle)
