@@ -83,7 +83,7 @@ def _compared(
     low, high = _welch(of_other, of_first, confidence)
     verdict: Literal["differs", "not told apart", "says nothing"] = "says nothing"
     if low is None or high is None:
-        counts = _counts(of_other, of_first)
+        counts = _counts(of_other, of_first, _named(other) and _named(against))
         told = _yardstick(metric, effect, known)
         text, reason = f"{_size(effect, counts)}. {told[0].upper()}{told[1:]}", _yardstick(metric, None, known)
     else:
@@ -140,10 +140,15 @@ def _units_text(a: Figure, b: Figure) -> str:
     )
 
 
-def _counts(a: Figure, b: Figure) -> str:
+def _counts(a: Figure, b: Figure, launches: bool) -> str:
     if a.runs == b.runs == 1:
         return "one run each"
-    return f"{counted(a.runs, 'run')} against {b.runs}, on one server each as far as can be told"
+    server = "on one launch each" if launches else "on one server each as far as can be told"
+    return f"{counted(a.runs, 'run')} against {b.runs}, {server}"
+
+
+def _named(each: Configuration) -> bool:
+    return all(run.launch is not None for unit in each.units for run in unit)
 
 
 def _size(effect: float, counts: str) -> str:

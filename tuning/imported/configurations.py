@@ -6,12 +6,14 @@ workload) say the same: people add `--metadata` later, or forget it. That can ma
 report says where it was done; `apart` turns it off. Wrongly joined runs make noise look larger, never an effect.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tuning.imported.records import ImportedRun
 from tuning.imported.words import short_model
 
+_PARAMETER = re.compile(r"-(?=[A-Za-z_][\w.]*=)")
 _BARE = frozenset({"model", "serve", "label", "file name"})
 _LAST = ("label", "backend", "file name")
 _NEVER_FILLED = frozenset({"model", "file name", "serve"})
@@ -44,8 +46,9 @@ def group(runs: Sequence[ImportedRun], apart: bool = False) -> Grouping:
         members.setdefault(identity, []).append(run)
     models = {run.model for run in runs}
     shortened = len({short_model(model) for model in models}) == len(models)
+    shown = {key: _shown(key, values[key]) for key in telling}
     groups = tuple(
-        (_label(telling, identity, of_one[0], shortened), tuple(of_one)) for identity, of_one in members.items()
+        (_label(telling, identity, of_one[0], shown, shortened), tuple(of_one)) for identity, of_one in members.items()
     )
     return Grouping(groups, tuple(telling), filled)
 
@@ -75,13 +78,29 @@ def _values(runs: Sequence[ImportedRun], key: str, filled: dict[str, int], apart
     return found
 
 
-def _label(telling: Sequence[str], identity: Sequence[str], run: ImportedRun, shortened: bool) -> str:
+def _shown(key: str, values: Sequence[str]) -> dict[str, str]:
+    """Value → what of it stands in a label: of a sweep's `key=value-key=value` only what differs."""
+    if key != "serve":
+        return {}
+    pieces = {value: _PARAMETER.split(value) for value in values}
+    shared = set.intersection(*(set(each) for each in pieces.values()))
+    return {value: " ".join(piece for piece in each if piece not in shared) or value for value, each in pieces.items()}
+
+
+def _label(
+    telling: Sequence[str],
+    identity: Sequence[str],
+    run: ImportedRun,
+    shown: Mapping[str, Mapping[str, str]],
+    shortened: bool,
+) -> str:
     parts = []
     for key, value in zip(telling, identity, strict=True):
         if key == "model":
             parts.append(short_model(value) if shortened else value)
         elif not value:
-            parts.append(f"{key} not said")
+            parts.append("unnamed" if key == "file name" else f"{key} not said")
         else:
-            parts.append(value if key in _BARE else f"{key} {value}")
+            text = shown[key].get(value, value)
+            parts.append(text if key in _BARE else f"{key} {text}")
     return ", ".join(parts) or short_model(run.model)

@@ -182,7 +182,7 @@ def short_figure_text(found: Figure | None) -> str:
     if found.low is None or found.high is None or not found.mean:
         return figure(found.mean)
     share = 100 * max(found.high / found.mean - 1, 1 - found.low / found.mean)
-    text = f"{share:,.0f}" if share >= 9.95 else f"{share:.1f}" if share >= 0.05 else "<0.1"
+    text = ">999" if share > 999 else f"{share:.0f}" if share >= 9.95 else f"{share:.1f}" if share >= 0.05 else "<0.1"
     return f"{figure(found.mean)} {'~' if found.basis == 'runs' else '±'}{text} %"
 
 
@@ -212,15 +212,16 @@ def _method(report: ImportReport) -> str:
         for found in each.figures.values()
         if found.low is not None
     )
-    told = f"Configurations are told apart by {', '.join(report.told_by)}. " if report.told_by else ""
+    by = ("the sweep's serve parameters" if key == "serve" else key for key in report.told_by)
+    told = f"Configurations are told apart by {', '.join(by)}. " if report.told_by else ""
     words = "; ".join(_UNITS[basis] for basis in bases)
     intervals = f"Intervals are Student's t at 95 % on the logs (± gives the farther bound): {words}. " if bases else ""
     if any(each.verdict == "says nothing" for load in report.loads for each in load.comparisons):
         intervals += "? is a difference without an interval, which says nothing. "
     return (
         f"{told}{intervals}Results do not say their order, their dataset or what else ran; none of this is a "
-        "randomised comparison, which `llmtune sweep` makes. Latencies in ms, throughputs a second, as `vllm bench "
-        "serve` defines them."
+        "randomised comparison, as a sweep of llmtune makes one. Latencies in ms, throughputs a second, as vllm bench "
+        "serve defines them."
     )
 
 

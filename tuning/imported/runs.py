@@ -120,9 +120,8 @@ def _rejected(raw: Mapping[str, Any], outcome: BenchOutcome, metrics: Mapping[st
     duration = metrics["duration_s"]
     if duration is not None and duration < 0:
         return f"a duration of {duration:g} s"
-    requests = raw.get("num_prompts")
     # What the dataset was is not in the file: as little is asked of its run as of a ShareGPT file's.
-    workload = Workload("", "sharegpt", int(requests) if _is_number(requests) else 0)
+    workload = Workload("", "sharegpt", 0)
     return rejection(workload, outcome, metrics) or _disagreement(metrics)
 
 
