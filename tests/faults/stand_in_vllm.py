@@ -46,9 +46,19 @@ def main():
     listener.bind((args.host, args.port))
     core = subprocess.Popen([sys.executable, "-c", TREE, "1", TREE])
     log("version 0.32.0")
-    time.sleep(float(os.environ.get("STAND_IN_LOAD_S", "0.2")) / 2)
+    half_s = float(os.environ.get("STAND_IN_LOAD_S", "0.2")) / 2
+
+    def load():
+        try:
+            code = core.wait(half_s)
+        except subprocess.TimeoutExpired:
+            return
+        failed = f"Failed core proc(s): {{'EngineCore': {code}}}"
+        sys.exit(f"RuntimeError: Engine core initialization failed. See root cause above. {failed}")
+
+    load()
     log("Model loading took 0.25 GiB memory and 0.100000 seconds")
-    time.sleep(float(os.environ.get("STAND_IN_LOAD_S", "0.2")) / 2)
+    load()
     log("CPU KV cache size: 1,024 tokens, Maximum concurrency for 512 tokens per request: 2.00x")
     served = {"requests": 0}
 
@@ -104,6 +114,7 @@ def main():
 
     def end_with_the_engine():
         core.wait()
+        print("ERROR 11-30 10:00:00 [core_client.py:1] Engine core process EngineCore died unexpectedly.", flush=True)
         os._exit(1)
 
     threading.Thread(target=end_with_the_engine, daemon=True).start()

@@ -12,7 +12,7 @@ import pytest
 
 from engine.installation import find_vllm
 from tests.faults.stand_in_vllm import make_installation, make_model
-from tests.faults.world import PLAN, World, until
+from tests.faults.world import OF_A_SERVER, PLAN, STRUCK_AT_MOST, World, until
 from tuning.plan_file import read_plan
 from tuning.sessions import create_session, start_keeper
 
@@ -37,8 +37,9 @@ def begin(world: World, folder: Path, blocks: int) -> None:
     start_keeper(world.data_dir, world.session_id, {}, environ)
 
 
-def strike(world: World, draw: random.Random) -> str | None:
-    """Kill one process that is there; what was done, or None where nothing could be hit."""
+def strike(world: World, draw: random.Random, struck: Counter[tuple[int, int]]) -> str | None:
+    """Kill one process that is there; what was done, or None where nothing could be hit. `struck` counts the kills of
+    servers by cell."""
     target = draw.choice(TARGETS)
     if target == "terminal":
         terminal = world.follow("attach", str(world.session_id), "--headless")
@@ -49,8 +50,9 @@ def strike(world: World, draw: random.Random) -> str | None:
             terminal.kill()
         terminal.wait()
         return f"terminal {how.name}"
+    cell = world.cell()
     process = world.tree().get(target)
-    if process is None:
+    if process is None or (target in OF_A_SERVER and struck[cell] >= STRUCK_AT_MOST):
         return None
     how = signal.SIGKILL
     if target in ("keeper", "core"):
@@ -62,6 +64,7 @@ def strike(world: World, draw: random.Random) -> str | None:
             os.kill(process.pid, signal.SIGCONT)
     except ProcessLookupError:
         return None
+    struck[cell] += target in OF_A_SERVER
     return f"{target} {how.name}"
 
 
@@ -69,9 +72,10 @@ def torment(world: World, kills: int, seed: int) -> Counter[str]:
     """Strike until `kills` have hit, having the session resumed whenever nothing keeps it; then let it end."""
     draw = random.Random(seed)
     done: Counter[str] = Counter()
+    struck: Counter[tuple[int, int]] = Counter()
     while done.total() < kills and world.session().state != "done":
         time.sleep(draw.uniform(*SECONDS_BETWEEN_KILLS))
-        hit = strike(world, draw)
+        hit = strike(world, draw, struck)
         if hit is not None:
             done[hit] += 1
         resume_if_needed(world)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from engine.records import Installation
-from tests.faults.world import World, until
+from tests.faults.world import OF_A_SERVER, STRUCK_AT_MOST, World, until
 from tuning.plan_file import read_plan
 from tuning.sessions import create_session, start_keeper
 
@@ -46,8 +46,6 @@ blocks = 4
 """
 BLOCKS, CANDIDATES, REPEATS = 4, 3, 3
 KILLS = 20
-# A launch that was struck is started again four times at most: more kills than that in one would be a lost cell.
-STRUCK_AT_MOST = 3
 # Each of these comes at least once at each of the two moments.
 TARGETS = ("keeper", "api", "core", "bench", "worker")
 MOMENTS = ("load", "run")
@@ -76,12 +74,6 @@ def at(world: World, moment: str, draw: random.Random) -> None:
     time.sleep(draw.uniform(0.0, 15.0 if moment == "load" else 3.0))
 
 
-def cell_now(world: World) -> tuple[int, int]:
-    """Block and candidate of the latest server."""
-    cell = world.servers()[-1].raw["cell"]
-    return cell["block"], cell["candidate"]
-
-
 def resume_if_needed(world: World) -> None:
     if not world.kept() and world.session().state != "done":
         world.llmtune("resume", str(world.session_id))
@@ -101,15 +93,15 @@ def test_kills_on_a_real_server(world: World, tmp_path: Path, installation: Inst
     while wanted and world.session().state != "done":
         target, moment = wanted.pop()
         at(world, moment, draw)
-        cell = cell_now(world)
+        cell = world.cell()
         tree = world.tree()
-        if target not in tree or (target in ("api", "core", "worker") and struck[cell] >= STRUCK_AT_MOST):
+        if target not in tree or (target in OF_A_SERVER and struck[cell] >= STRUCK_AT_MOST):
             wanted.insert(0, (target, moment))  # not there yet, or enough for this launch: later
             time.sleep(1)
             continue
         os.kill(tree[target].pid, signal.SIGKILL)
         done[f"{target} in {moment}"] += 1
-        struck[cell] += target in ("api", "core", "worker")
+        struck[cell] += target in OF_A_SERVER
     deadline = time.monotonic() + 1200
     while world.session().state != "done":
         assert time.monotonic() < deadline, f"the sweep does not end: {world.session()}"

@@ -42,6 +42,10 @@ repeats = 3
 blocks = {blocks}
 """
 
+OF_A_SERVER = ("api", "core", "worker")
+# A launch that was struck is started again four times at most: a kill more in one cell, and it is rightly given up.
+STRUCK_AT_MOST = 3
+
 
 def until(condition: Callable[[], object], seconds: float, what: str) -> None:
     """Wait for `condition`, looking often; fails the test with `what` after `seconds`."""
@@ -97,6 +101,12 @@ class World:
         self.ports.update(server.port for server in found)
         self.markers.update(server.marker for server in found if server.marker)
         return found
+
+    def cell(self) -> tuple[int, int]:
+        """Block and candidate of the latest server, (-1, -1) before the first."""
+        servers = self.servers()
+        cell = servers[-1].raw["cell"] if servers else {"block": -1, "candidate": -1}
+        return cell["block"], cell["candidate"]
 
     def kept(self) -> bool:
         return is_running(self.data_dir, "session", self.session_id)
