@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from engine.histograms import between
+from engine.numbers import finite
 from engine.records import Histogram
 from engine.sample_record import histogram_of
 from store.records import SampleRecord
@@ -105,7 +106,7 @@ def _seconds(timed: Timed) -> list[tuple[float, SampleRecord, SampleRecord]]:
 
 def _reading(seconds: float, before: SampleRecord, now: SampleRecord) -> Reading:
     reasons = now.raw.get("waiting_by_reason")
-    deferred = _number(reasons.get("deferred")) if isinstance(reasons, Mapping) else None
+    deferred = finite(reasons.get("deferred")) if isinstance(reasons, Mapping) else None
     waiting = now.waiting
     if waiting is not None and deferred:
         waiting = max(0.0, waiting - deferred)
@@ -118,11 +119,11 @@ def _of_engine(seconds: float, before: SampleRecord, now: SampleRecord, name: st
     old, new = ({str(each.get("engine")): each for each in _engines(one)}.get(name, {}) for one in (before, now))
     return Reading(
         seconds,
-        _number(new.get("running")),
-        _number(new.get("waiting")),
+        finite(new.get("running")),
+        finite(new.get("waiting")),
         0.0,
-        _number(new.get("kv_perc")),
-        _grown(_number(old.get("preemptions")), _number(new.get("preemptions"))),
+        finite(new.get("kv_perc")),
+        _grown(finite(old.get("preemptions")), finite(new.get("preemptions"))),
     )
 
 
@@ -148,8 +149,8 @@ def gpu_load(timed: Timed, counts: Sequence[bool]) -> GpuLoad:
         held = [_held_back(gpu) for gpu in gpus]
         capped += seconds * any(by_power for by_power, _ in held)
         hot += seconds * any(by_heat for _, by_heat in held)
-    limits = [_number(gpu.get("power_limit_w")) for gpu in newest]
-    most = [_number(gpu.get("sm_clock_max_mhz")) for gpu in newest]
+    limits = [finite(gpu.get("power_limit_w")) for gpu in newest]
+    most = [finite(gpu.get("sm_clock_max_mhz")) for gpu in newest]
     return GpuLoad(
         util.value,
         None if power.value is None else power.value * len(newest),
@@ -172,8 +173,8 @@ class _Mean:
     def add(self, gpus: Sequence[Mapping[str, Any]], name: str, seconds: float) -> None:
         total = 0.0
         for gpu in gpus:
-            value = gpu.get(name)
-            if not isinstance(value, float | int):
+            value = finite(gpu.get(name))
+            if value is None:
                 return
             total += value
         self._sum += total / len(gpus) * seconds
@@ -192,7 +193,7 @@ def _held_back(gpu: Mapping[str, Any]) -> tuple[bool, bool]:
             return False, False
         reasons = {str(each) for each in given}
         return not POWER_REASONS.isdisjoint(reasons), not HEAT_REASONS.isdisjoint(reasons)
-    power, limit = _number(gpu.get("power_w")), _number(gpu.get("power_limit_w"))
+    power, limit = finite(gpu.get("power_w")), finite(gpu.get("power_limit_w"))
     return power is not None and bool(limit) and power >= AT_THE_LIMIT * (limit or 0.0), False
 
 
@@ -211,7 +212,3 @@ def _mappings(value: object) -> Iterator[Mapping[str, Any]]:
 
 def _grown(before: float | None, now: float | None) -> float:
     return max(0.0, now - before) if before is not None and now is not None else 0.0
-
-
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -5,6 +5,7 @@ from typing import Literal
 
 from engine.histograms import mean
 from engine.load_readings import Reading, Timed, came_in
+from engine.numbers import finite
 from engine.records import Histogram
 from store.records import SampleRecord
 
@@ -43,8 +44,8 @@ def _kv_full(reading: Reading, was: bool, prompt: float | None, newest: SampleRe
         return False
     if kv >= (KV_STILL_FULL_PERC if was else KV_FULL_PERC):
         return True
-    tokens = newest.raw.get("kv_cache_tokens")
-    if prompt is None or not isinstance(tokens, int | float) or newest.raw.get("engines") or kv < KV_FREE_PERC:
+    tokens = finite(newest.raw.get("kv_cache_tokens"))
+    if prompt is None or tokens is None or newest.raw.get("engines") or kv < KV_FREE_PERC:
         return False
     return (100.0 - kv) / 100.0 * tokens < prompt
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from engine import metric_names as names
 from engine.metrics_page import PageReader, Reading
+from engine.numbers import finite
 from engine.records import EngineSample, Histogram, LoraUse, ServerSample
 from engine.text import clean
 
@@ -89,11 +90,7 @@ def _first(series: Series, wire_names: Iterable[str]) -> Sequence[Reading]:
 
 
 def _total(readings: Sequence[Reading]) -> float | None:
-    return _finite(sum(reading.value for reading in readings)) if readings else None
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+    return finite(sum(reading.value for reading in readings)) if readings else None
 
 
 def _percent(share: float) -> float | None:
@@ -142,7 +139,7 @@ def _lora(series: Series) -> LoraUse | None:
         return tuple(clean(name, LONGEST_NAME) for part in listed if (name := part.strip()))
 
     try:
-        most = _finite(float(labels.get("max_lora", "")))
+        most = finite(float(labels.get("max_lora", "")))
     except ValueError:
         most = None
     return LoraUse(most, adapters("running_lora_adapters"), adapters("waiting_lora_adapters"))
@@ -162,7 +159,7 @@ def _config(series: Series, label: str, combine: Callable[[list[float]], Any]) -
             values.append(float(reading.labels.get(label, "")))
         except ValueError:  # absent in this version, or "None"
             continue
-    return _finite(float(combine(values))) if values else None
+    return finite(float(combine(values))) if values else None
 
 
 def _histogram(series: Series, wire_names: Iterable[str]) -> Histogram | None:

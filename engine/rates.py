@@ -1,9 +1,9 @@
 """What a server did between two samples: differences of its counters, per second of the monotonic clock."""
 
-import math
 from dataclasses import dataclass
 from typing import Self
 
+from engine.numbers import finite
 from engine.records import ServerSample
 
 
@@ -73,17 +73,13 @@ def _finished(sample: ServerSample) -> float | None:
 
 
 def _increase(before: float | None, after: float | None) -> float | None:
-    return None if before is None or after is None else _finite(after - before)
+    return None if before is None or after is None else finite(after - before)
 
 
 def _per_second(before: float | None, after: float | None, seconds: float) -> float | None:
     increase = _increase(before, after)
-    return None if increase is None else _finite(increase / seconds)
+    return None if increase is None else finite(increase / seconds)
 
 
 def _share(hits: float | None, queries: float | None) -> float | None:
-    return _finite(100 * hits / queries) if hits is not None and queries else None
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+    return finite(100 * hits / queries) if hits is not None and queries else None

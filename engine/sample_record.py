@@ -15,11 +15,12 @@
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 from engine.gpu_json import gpu_kept
+from engine.numbers import finite, sum_of_all
 from engine.records import GpuReading, Histogram, ServerSample
 from store.records import SampleRecord
 
@@ -37,7 +38,7 @@ def to_record(
     A figure of several GPUs is None as soon as one of them cannot be read: a sum over some of them would be wrong.
     """
     gpus = gpu.gpus[: gpu.used]
-    utilization = _sum(sample.util_perc for sample in gpus)
+    utilization = sum_of_all(sample.util_perc for sample in gpus)
     return SampleRecord(
         at=server.at if server else gpu.at,
         server_id=server_id,
@@ -50,21 +51,12 @@ def to_record(
         generation_tokens=server.generation_tokens if server else None,
         prefix_queries=server.prefix_queries if server else None,
         prefix_hits=server.prefix_hits if server else None,
-        gpu_mem_used_gib=_sum(sample.mem_used_gib for sample in gpus),
+        gpu_mem_used_gib=sum_of_all(sample.mem_used_gib for sample in gpus),
         gpu_util_perc=None if utilization is None else utilization / len(gpus),
-        gpu_power_w=_sum(sample.power_w for sample in gpus),
-        gpu_energy_j=_sum(sample.energy_j for sample in gpus),
+        gpu_power_w=sum_of_all(sample.power_w for sample in gpus),
+        gpu_energy_j=sum_of_all(sample.energy_j for sample in gpus),
         raw=_raw(server, gpu, error),
     )
-
-
-def _sum(values: Iterable[float | None]) -> float | None:
-    total, found = 0.0, False
-    for value in values:
-        if value is None:
-            return None
-        total, found = total + value, True
-    return total if found else None
 
 
 def _raw(server: ServerSample | None, gpu: GpuReading, error: str | None) -> dict[str, Any]:
@@ -126,9 +118,8 @@ def total_of(record: SampleRecord, group: str, name: str | None = None) -> float
     """A total of `raw`: `("counters", "spec_drafts")`, or with no name the sum over the labels of a group."""
     values = _mapping(record.raw.get(group))
     found = [value for key, value in values.items() if name is None or key == name]
-    known = [float(value) for value in found if isinstance(value, int | float) and math.isfinite(value)]
-    total = sum(known)
-    return total if known and math.isfinite(total) else None
+    known = [number for value in found if (number := finite(value)) is not None]
+    return finite(sum(known)) if known else None
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

@@ -4,13 +4,13 @@ Figures come from the difference between the first sample of the window and its 
 server. A server that started anew counts from 0 again: what it counts since then came within the window.
 """
 
-import math
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise, takewhile
 from typing import Any, TypeVar
 
 from engine.histograms import between
+from engine.numbers import finite
 from engine.records import Histogram
 from engine.sample_record import histogram_of, total_of
 from store.clock import parse_utc
@@ -77,7 +77,7 @@ class Window:
     def increase(self, read: Read) -> float | None:
         """How much a counter grew; what a restart undid is counted from 0. None without two readings."""
         grown = _growth(self._kept, read)
-        return None if grown is None else _finite(grown[0])
+        return None if grown is None else finite(grown[0])
 
     def rate(self, read: Read, over_s: float | None = None) -> float | None:
         """A counter's growth per second over the last `over_s` seconds (all without it), measured from the newest
@@ -85,7 +85,7 @@ class Window:
         if not self._kept or read(self._kept[-1][1]) is None:
             return None
         grown = _growth(self._kept if over_s is None else self._last(over_s, read), read)
-        return None if grown is None else _finite(grown[0] / grown[1])
+        return None if grown is None else finite(grown[0] / grown[1])
 
     def difference(self, read: Read) -> float | None:
         """How much a counter grew that is not the server's, such as a GPU's energy: no restart of the server begins it
@@ -93,7 +93,7 @@ class Window:
         first, last = _first_known(self._kept, read), _first_known(reversed(self._kept), read)
         if first is None or last is None or first[0] == last[0] or last[1] < first[1]:
             return None
-        return _finite(last[1] - first[1])
+        return finite(last[1] - first[1])
 
     def total(self, group: str, name: str | None = None) -> float | None:
         """The growth of a total of `raw` (see engine.sample_record.total_of)."""
@@ -137,10 +137,6 @@ def _growth(places: Sequence[Place], read: Read) -> tuple[float, float] | None:
 
 def _added(before: tuple[float, float, int], now: tuple[float, float, int]) -> float:
     return now[1] - before[1] if before[2] == now[2] and now[1] >= before[1] else now[1]
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _first_known(places: Iterable[Place], read: Callable[[SampleRecord], T | None]) -> tuple[float, T, int] | None:

@@ -13,6 +13,8 @@ from typing import Any
 
 from rich.text import Text
 
+from engine import numbers
+
 MARKERS = ("●", "▲", "■", "◆", "○", "△", "□", "◇")
 LARGEST = 1e15  # beyond this a float is no measurement; plotext raises from about 1e308 on
 
@@ -46,9 +48,8 @@ class Axes:
 
 def finite(value: object) -> float | None:
     """The number, or None for anything that cannot stand on an axis (None, text, NaN, infinities, absurd sizes)."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if math.isfinite(value) and abs(value) <= LARGEST else None
+    found = numbers.finite(value)
+    return found if found is not None and abs(found) <= LARGEST else None
 
 
 def broken_runs(points: Iterable[Point]) -> list[list[tuple[float, float]]]:

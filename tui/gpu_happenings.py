@@ -4,10 +4,10 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from engine.numbers import finite
 from engine.text import clean
 from store.records import EventLevel, SampleRecord
 from tui.format import number, span
-from tui.panels.reading import finite
 
 Said = tuple[EventLevel, str]
 Throttle = tuple[str, str]  # a GPU's index, a reason

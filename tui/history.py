@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable
 from itertools import pairwise
 
+from engine.numbers import finite
 from engine.window import Read
 from store.records import SampleRecord
 
@@ -54,7 +55,7 @@ class History:
         """Take the next sample; `at` in unix seconds."""
         if not self._length:
             return
-        before, now = self._before, _finite(self.read(sample))
+        before, now = self._before, finite(self.read(sample))
         self._before = (at, now)
         began = at
         if before is not None:
@@ -94,10 +95,3 @@ def _growth(before: tuple[float, float | None] | None, after: tuple[float, float
     if before is None or before[1] is None or after[1] is None or after[1] < before[1]:
         return None
     return (after[1] - before[1]) / (after[0] - before[0])
-
-
-def _finite(value: object) -> float | None:
-    """A reading as a finite float; a row's raw JSON may hold anything."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if math.isfinite(value) else None

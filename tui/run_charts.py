@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from engine.numbers import sum_of_all
 from engine.sample_record import total_of
 from store.records import SampleRecord
 from store.thinning import peak
@@ -188,9 +189,7 @@ def _least(sample: SampleRecord, name: str) -> float | None:
 
 def _sum(sample: SampleRecord, name: str) -> float | None:
     """Over all GPUs of the sample; None where one of them does not tell it."""
-    values = [finite(gpu.get(name)) for gpu in _gpus(sample)]
-    known = [value for value in values if value is not None]
-    return sum(known) if known and len(known) == len(values) else None
+    return sum_of_all(finite(gpu.get(name)) for gpu in _gpus(sample))
 
 
 def _budget(found: Track) -> Limit | None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from engine.gpu_owners import Owners
 from engine.knobs import Knobs
+from engine.numbers import finite
 from engine.text import clean
 from store.clock import parse_utc
 from store.records import EventRecord
@@ -107,7 +108,7 @@ class Subject:
             ),
             trouble=trouble,
             stages=tuple(item.plain for item in checklist(server, look.now)) if server.state == "starting" else (),
-            kv_tokens=_number(server.facts.get("kv_cache_tokens")) or _one_cache(watched),
+            kv_tokens=finite(server.facts.get("kv_cache_tokens")) or _one_cache(watched),
             knobs=watched.knobs,
             events=_joined(events, watched.events),
             gpu_note=_gpu_note(watched, now),
@@ -242,8 +243,4 @@ def _one_cache(watched: Watched) -> float | None:
 
 
 def _told(watched: Watched, name: str) -> float | None:
-    return _number(watched.answered.raw.get(name)) if watched.answered is not None else None
-
-
-def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return finite(watched.answered.raw.get(name)) if watched.answered is not None else None

@@ -1,12 +1,12 @@
 """What limited the server in a run: the sentence of engine.bottleneck over its load, and what several runs agree on."""
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
 from engine.bottleneck import Limit, what_limits
 from engine.knobs import Knobs
+from engine.numbers import finite
 from engine.records import BenchOutcome
 from store.clock import parse_utc
 from store.records import RunRecord, SampleRecord
@@ -23,8 +23,8 @@ def run_limit(outcome: BenchOutcome, samples: Sequence[SampleRecord], knobs: Kno
 def load_samples(outcome: BenchOutcome, samples: Sequence[SampleRecord]) -> Sequence[SampleRecord]:
     """Those of the load, and the one before it, from which the first difference is taken. Where it is not known when
     the load began (a run through the command line): from the first request to the last."""
-    duration = outcome.result.get("duration")
-    if outcome.load_started_at is None or not isinstance(duration, int | float) or not math.isfinite(duration):
+    duration = finite(outcome.result.get("duration"))
+    if outcome.load_started_at is None or duration is None:
         busy = [at for at, sample in enumerate(samples) if sample.running or sample.waiting]
         return samples[max(0, busy[0] - 1) : busy[-1] + 1] if busy else samples
     begin = parse_utc(outcome.load_started_at)

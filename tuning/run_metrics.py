@@ -1,10 +1,10 @@
 """The metrics of one run: from the result of `vllm bench serve`, the samples taken meanwhile and the client itself."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from engine.numbers import finite
 from engine.records import BenchOutcome
 from store.records import SampleRecord
 from tuning.records import RUN_METRICS
@@ -22,29 +22,29 @@ def run_metrics(outcome: BenchOutcome, samples: Sequence[SampleRecord]) -> dict[
     metrics |= _load(outcome.result)
     metrics |= _latencies(outcome.result, metrics)
     metrics |= _observed(samples, metrics["output_tokens"])
-    metrics["client_cpu_perc"] = _finite(outcome.client_cpu_perc)
-    metrics["client_lag_p99_ms"] = _finite(outcome.client_lag_p99_ms)
+    metrics["client_cpu_perc"] = finite(outcome.client_cpu_perc)
+    metrics["client_lag_p99_ms"] = finite(outcome.client_lag_p99_ms)
     return metrics
 
 
 def _load(result: Mapping[str, Any]) -> dict[str, float | None]:
-    completed, failed = _finite(result.get("completed")), _finite(result.get("failed"))
-    planned = _finite(result.get("num_prompts"))
+    completed, failed = finite(result.get("completed")), finite(result.get("failed"))
+    planned = finite(result.get("num_prompts"))
     if failed is None and completed is not None and planned is not None:
         failed = max(planned - completed, 0.0)  # vLLM before 0.11.2 does not count them
     asked = None if completed is None or failed is None else completed + failed
     return {
-        "total_tok_per_s": _finite(result.get("total_token_throughput")),
-        "output_tok_per_s": _finite(result.get("output_throughput")),
-        "requests_per_s": _finite(result.get("request_throughput")),
+        "total_tok_per_s": finite(result.get("total_token_throughput")),
+        "output_tok_per_s": finite(result.get("output_throughput")),
+        "requests_per_s": finite(result.get("request_throughput")),
         # vLLM of 2025 wrote the key with a colon.
-        "goodput_per_s": _finite(result.get("request_goodput", result.get("request_goodput:"))),
+        "goodput_per_s": finite(result.get("request_goodput", result.get("request_goodput:"))),
         "error_rate": failed / asked if failed is not None and asked else None,
-        "duration_s": _finite(result.get("duration")),
+        "duration_s": finite(result.get("duration")),
         "requests_completed": completed,
         "requests_failed": failed,
-        "input_tokens": _finite(result.get("total_input_tokens")),
-        "output_tokens": _finite(result.get("total_output_tokens")),
+        "input_tokens": finite(result.get("total_input_tokens")),
+        "output_tokens": finite(result.get("total_output_tokens")),
     }
 
 
@@ -57,7 +57,7 @@ def _latencies(result: Mapping[str, Any], load: Mapping[str, float | None]) -> d
         )
         for stat in ("mean", "median", "p90", "p99"):
             value = result.get(f"{stat}_{what}_ms", result.get(f"p50_{what}_ms") if stat == "median" else None)
-            found[f"{stat}_{what}_ms"] = _finite(value) if measured else None
+            found[f"{stat}_{what}_ms"] = finite(value) if measured else None
     return found
 
 
@@ -83,7 +83,7 @@ _Field = Callable[[SampleRecord], float | None]
 
 
 def _values(samples: Sequence[SampleRecord], field: _Field) -> list[float]:
-    return [value for sample in samples if (value := _finite(field(sample))) is not None]
+    return [value for sample in samples if (value := finite(field(sample))) is not None]
 
 
 def _increase(samples: Sequence[SampleRecord], field: _Field) -> float | None:
@@ -96,9 +96,3 @@ def _increase(samples: Sequence[SampleRecord], field: _Field) -> float | None:
 
 def _peak(samples: Sequence[SampleRecord], field: _Field) -> float | None:
     return max(_values(samples, field), default=None)
-
-
-def _finite(value: object) -> float | None:
-    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-        return float(value)
-    return None

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+from engine.numbers import finite
 from engine.window import Window
 from store.records import SampleRecord
-from tui.panels.reading import MOST_LABELS, answered, finite
+from tui.panels.reading import MOST_LABELS, answered
 from tui.panels.row import GOOD, MUTED, PLAIN, WARNING, Row, brief, fit, group, outside, title
 
 

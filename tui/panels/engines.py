@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from engine.numbers import finite
 from engine.window import Window
 from store.records import SampleRecord
-from tui.panels.reading import answered, finite
+from tui.panels.reading import answered
 from tui.panels.row import ERROR, GOOD, MUTED, PLAIN, STRONG, WARNING, Row, decimals_of, figure, fit, outside, title
 
 RATE_S = 5.0

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from engine.numbers import finite
 from engine.text import clean
 from tui.format import fixed, number, rate
 from tui.panels.reading import a_second
@@ -102,7 +103,7 @@ def _reasons(subject: Subject) -> str:
     reasons = newest.raw.get("waiting_by_reason") if newest is not None else None
     if not isinstance(reasons, dict):
         return ""
-    known = [(why, n) for why, n in reasons.items() if isinstance(n, int | float)]
+    known = [(why, n) for why, given in reasons.items() if (n := finite(given)) is not None]
     return " · ".join(f"{clean(str(why), 12)} {number(n)}" for why, n in known[:2])
 
 

@@ -4,10 +4,10 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from engine.numbers import finite
 from engine.text import clean
 from engine.window import Window
 from store.records import SampleRecord
-from tui.panels.reading import finite
 
 _TEXT_W = 120
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from engine.gpu_owners import NOBODY, Owners
+from engine.numbers import sum_of_all
 from engine.window import Window
 from tui.panels.gpu_details import DETAILS, LABEL_W, PROCESSES, VALUE_W, detail_rows
 from tui.panels.gpu_reading import GpuNow, gpus_of, note_of, process_counts
@@ -146,8 +147,8 @@ def _all(gpus: Sequence[GpuNow], width: int) -> Row:
     """All GPUs in one line: sums of memory and power, mean and range of utilization, how many are in trouble."""
     lost, slowed = sum(bool(gpu.error) for gpu in gpus), sum(bool(gpu.throttled) for gpu in gpus)
     there = [gpu for gpu in gpus if not gpu.error]
-    used, total = _sum([gpu.used_gib for gpu in there]), _sum([gpu.total_gib for gpu in there])
-    power = _sum([gpu.power_w for gpu in there])
+    used, total = sum_of_all(gpu.used_gib for gpu in there), sum_of_all(gpu.total_gib for gpu in there)
+    power = sum_of_all(gpu.power_w for gpu in there)
     utils = [gpu.util_perc for gpu in there if gpu.util_perc is not None]
     spread = f"{min(utils):.0f} to {max(utils):.0f} %" if utils else "–"
     trouble: Piece = ("ok", PLAIN)
@@ -208,9 +209,3 @@ def _plain(watts: float | None) -> str:
 
 def _cells(part: float, whole: float, width: int) -> int:
     return round(min(1.0, max(0.0, part / whole)) * width)
-
-
-def _sum(values: Sequence[float | None]) -> float | None:
-    """None as soon as one is: a sum over some of them would be wrong."""
-    known = [value for value in values if value is not None]
-    return sum(known) if known and len(known) == len(values) else None

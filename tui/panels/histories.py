@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from engine.numbers import finite
 from tui.panels.latencies import latency_text
-from tui.panels.reading import finite
 from tui.panels.row import ACCENT, MUTED, STRONG, WARNING, Row, brief, decimals_of, fit, last
 from tui.panels.slots import Make, Slots, finished, gauge, growth_rate, percentile_of
 from tui.widgets.spark import blocks

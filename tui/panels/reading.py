@@ -1,23 +1,12 @@
 """What panels take from samples: only finite numbers, and only as many labels as a panel has room for."""
 
-import math
 from collections.abc import Mapping
 
+from engine.numbers import finite
 from engine.window import Window
 from store.records import SampleRecord
 
 MOST_LABELS = 6  # of one group: reasons, sources, adapters. Their number is the server's, and may be anything
-
-
-def finite(value: object) -> float | None:
-    """A number of raw JSON, None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        found = float(value)
-    except OverflowError:
-        return None
-    return found if math.isfinite(found) else None
 
 
 def numbers(sample: SampleRecord | None, group: str) -> dict[str, float]:

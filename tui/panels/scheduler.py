@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
+from engine.numbers import finite
 from engine.window import Window
 from store.clock import format_utc, parse_utc
 from store.records import SampleRecord
 from tui.format import ABSENT, local_clock
-from tui.panels.reading import MOST_LABELS, a_second, answered, finite, growths, numbers, share_perc
+from tui.panels.reading import MOST_LABELS, a_second, answered, growths, numbers, share_perc
 from tui.panels.row import (
     ERROR,
     GOOD,
