@@ -160,6 +160,9 @@ def _add_import(command: _Parser) -> None:
     command.add_argument(
         "--apart", action="store_true", help="runs that lack a piece of metadata are configurations of their own"
     )
+    command.add_argument(
+        "--ignore", action="append", default=[], metavar="KEY", help="metadata that tell no configurations apart"
+    )
     command.add_argument("--raw", action="store_true", help="with --json: each run's whole result too")
 
 

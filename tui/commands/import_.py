@@ -6,6 +6,7 @@ import os.path
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from engine.text import clean
 from store.clock import utc_now
@@ -38,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
             raise UsageError(f"--names {args.names}: {error}") from None
     if args.kept:
         files = [file_of(record) for record in _kept_of(args)]
-        _print(analyse(files, names=args.names, apart=args.apart), form, args)
+        _print(analyse(files, **_options(args)), form, args)
         return DONE
     if not args.paths:
         _list(_kept(args), form)
@@ -61,7 +62,7 @@ def _import(args: argparse.Namespace, form: str) -> int:
             refused.append(trouble)
     if not files and form != "json":
         return _nothing(refused, found.left_alone)
-    report = analyse(files, refused, names=args.names, apart=args.apart, left_alone=found.left_alone)
+    report = analyse(files, refused, left_alone=found.left_alone, **_options(args))
     lost: StoreError | None = None
     if files:
         try:
@@ -147,6 +148,10 @@ def _print(report: ImportReport, form: str, args: argparse.Namespace) -> None:
         write_private(Path(args.out), text)
     except OSError as error:
         raise UsageError(f"{args.out} cannot be written: {error.strerror}") from None
+
+
+def _options(args: argparse.Namespace) -> dict[str, Any]:
+    return {"names": args.names, "apart": args.apart, "ignore": args.ignore}
 
 
 def _form(args: argparse.Namespace) -> str:

@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
@@ -25,11 +26,14 @@ def analyse(
     *,
     names: str | None = None,
     apart: bool = False,
+    ignore: Collection[str] = (),
     left_alone: int = 0,
 ) -> ImportReport:
     """The report on `files`. `names` is a pattern for file names (names.from_pattern), `apart` keeps runs that lack a
-    piece of metadata apart from those that have it. Raises ValueError for a pattern that is none."""
+    piece of metadata apart from those that have it, `ignore` are metadata that tell nothing apart. Raises ValueError
+    for a pattern that is none."""
     runs, repeated = _runs(files, names)
+    runs = [_without(run, ignore) for run in runs]
     runs = with_stretches(runs)
     measured = [run for run in runs if not run.place.warmup]
     loads: list[tuple[str, tuple[Configuration, ...]]] = []
@@ -58,6 +62,11 @@ def analyse(
         repeated=repeated,
         left_alone=left_alone,
     )
+
+
+def _without(run: ImportedRun, ignored: Collection[str]) -> ImportedRun:
+    facts = {key: text for key, text in run.facts.items() if key not in ignored}
+    return replace(run, facts=facts, load_facts={k: text for k, text in run.load_facts.items() if k not in ignored})
 
 
 def _nearest(configurations: Sequence[Configuration], known: Sequence[Repeat]) -> list[Repeat]:

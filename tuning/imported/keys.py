@@ -1,15 +1,15 @@
 """The keys of a result: vLLM's own, by version, and what a person or a sweep added to them.
 
-Read from vllm/benchmarks/serve.py of 0.10.0 to 0.33.0 and benchmarks/benchmark_serving.py before:
+Of the wheels 0.10.0 to 0.33.0 (vllm/benchmarks/serve.py), and benchmarks/benchmark_serving.py of 2024 and 2025 before:
 always        date backend model_id tokenizer_id num_prompts request_rate duration completed total_input_tokens
               total_output_tokens request_throughput output_throughput {mean,median,p99}_{ttft,tpot}_ms
-to 0.6.x      best_of; 0.4 to 0.5 input_throughput in place of total_token_throughput
-0.6.3 on      max_concurrency, request_goodput (with a colon behind it until 0.10), burstiness; any percentile as p<NN>
-0.10 on       endpoint_type (the back end: alone in 0.10.x, beside backend since), label
-0.11 on       max_output_tokens_per_s max_concurrent_requests; ramp_up_*; 0.11.2 failed; 0.15 rtfx spec_decode_*
-0.32 on       latencies queue_times probe_* diffusion_*
-`request_rate` is the text "inf" where there was no limit; `--metadata` adds texts at the top level; `--save-detailed`
-(and every version before 0.9) adds the lists input_lens output_lens ttfts itls generated_texts errors.
+2024          best_of; at first input_throughput in place of total_token_throughput; no burstiness, no max_concurrency
+to 2025       request_goodput with a colon behind it; the lists below always, whatever was asked for
+0.10 on       label, endpoint_type (the back end: alone in 0.10, beside backend since)
+0.11 on       max_output_tokens_per_s max_concurrent_requests ramp_up_*; failed from 0.11.2
+later         rtfx spec_decode_* probe_* diffusion_* latencies queue_times (seen in 0.32)
+`request_rate` is the text "inf" where there was no limit; `--metadata` adds texts at the top level; any percentile may
+be there, as p<NN>; `--save-detailed` adds the lists input_lens output_lens ttfts itls generated_texts errors.
 """
 
 import re

@@ -13,6 +13,7 @@ from os.path import commonpath
 from pathlib import PurePath
 
 _SEPARATORS = re.compile(r"[-_. ]+")
+_MOST_STARS = 3  # each multiplies the ways in which a name may be read
 _RUN_WORD = r"(?:run|rep|repeat|iter|iteration|trial|attempt|try|sample|round|take)"
 _NUMBERED = re.compile(rf"{_RUN_WORD}=?\d{{1,4}}", re.IGNORECASE)
 _WORD = re.compile(_RUN_WORD, re.IGNORECASE)
@@ -70,6 +71,8 @@ def compiled(pattern: str) -> re.Pattern[str]:
             text += f"(?P<{name}>{r'[0-9]+' if name in ('launch', 'run') else '.+?'})"
         else:
             text += re.escape(part)
+    if parts.count("*") > _MOST_STARS:
+        raise ValueError(f"it has more than {_MOST_STARS} *")
     if "configuration" not in seen:
         raise ValueError("it must hold {configuration}, as in 'restart-{configuration}{launch}-{run}'")
     return re.compile(text)

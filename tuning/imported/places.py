@@ -4,9 +4,9 @@ The layouts, from vllm/benchmarks/sweep/serve.py, serve_workload.py and serve_sl
 
     EXPERIMENT/SERVE--<serve>-BENCH--<bench>/run=<n>.json, summary.json       0.11.1 on; EXPERIMENT is a timestamp
     EXPERIMENT/run=<n>.json                                                   where nothing was varied
-    …-WL--<max_concurrency|request_rate>=<value>/run=<n>.json                 serve_workload, 0.16 on
-    …/<request_rate|max_concurrency>=<value>/run=<n>.json, …/SLA--<sla>.json  serve_sla, 0.11.1 to early 2026
-    …/warmup.json, run=<n>.failure.json, SERVE--<serve>-failure.json          0.32 on
+    …/<request_rate|max_concurrency>=<value>/run=<n>.json, …/SLA--<sla>.json  serve_sla, 0.11.1 to 0.15
+    …-WL--<max_concurrency|request_rate>=<value>/run=<n>.json                 serve_workload, later (seen in 0.32)
+    …/warmup.json, run=<n>.failure.json, SERVE--<serve>-failure.json          not yet in 0.15 (seen in 0.32)
 
 <serve> and <bench> are `key=value-key=value`, or the `_benchmark_name` of the combination; `/` in them became `_`.
 Beside their own keys the results hold `run_number` and the values of both combinations, flat. summary.json and

@@ -19,6 +19,7 @@ from tuning.imported.records import ImportedRun
 from tuning.imported.words import run_name
 
 _TTFT, _TAIL, _THROUGHPUT = 2 / 3, 0.6, 1.1
+_LOOKED_BACK = 100  # runs of one server; more would take the square of their number
 _NAMED = ("mean_ttft_ms", "p99_itl_ms", "total_tok_per_s")
 
 
@@ -32,7 +33,7 @@ def without_cached(runs: Sequence[ImportedRun]) -> list[ImportedRun]:
         before: list[ImportedRun] = []
         for index in sorted(on_one, key=lambda index: runs[index].started or datetime.max):
             run = runs[index]
-            reason = None if run.rejected else _cached(run, before)
+            reason = None if run.rejected else _cached(run, before[-_LOOKED_BACK:])
             if reason is None:
                 before.append(run)
             else:

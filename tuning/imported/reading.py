@@ -12,6 +12,11 @@ from tuning.imported.parsing import LIMIT_BYTES, parse
 from tuning.imported.recognising import recognise
 from tuning.imported.records import FileResults, Refused
 
+# Lists of --save-detailed, by the million: nothing in them can be a key.
+_NUMBERS = frozenset({"input_lens", "output_lens", "ttfts", "itls", "latencies", "queue_times", "start_times"})
+_LARGEST = 10**18  # no count of vLLM's, and no integer of SQLite's
+_MOST_LEVELS = 20  # vLLM's own have 3: a list of lists in an object
+
 
 def read_file(path: Path) -> tuple[FileResults | None, Refused | None]:
     """The results of the file, and what of it was refused: either, or both where only a part could be read."""
@@ -46,6 +51,8 @@ def read_bytes(data: bytes, path: str) -> tuple[FileResults | None, Refused | No
     for value in parsed.values:
         for one in value if isinstance(value, list) else [value]:
             kind, line = recognise(one)
+            if _too_deep(one):
+                kind, line = "other", "it is nested too deeply to be a result"
             if kind == "result":
                 results.append(fit_to_keep(one))
             elif kind == "failure":
@@ -76,11 +83,28 @@ def read_bytes(data: bytes, path: str) -> tuple[FileResults | None, Refused | No
     return found, trouble
 
 
+def _too_deep(value: Any) -> bool:
+    """Whether something lies deeper in `value` than in any result: what walks over it would end in a RecursionError."""
+    level = [value]
+    for _ in range(_MOST_LEVELS):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, dict | list)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+    return bool(level)
+
+
 def fit_to_keep(result: Mapping[str, Any]) -> dict[str, Any]:
     """A result as it may be kept: keys and passwords hidden, what is not finite absent; `inf` as a rate is a text in
     vLLM's files, and Infinity in those of old versions."""
-    kept = redact_flags(dict(result))
+    texts = {key: value for key, value in result.items() if key not in _NUMBERS}
+    kept = {**result, **redact_flags(texts)}
     for key, value in kept.items():
         if isinstance(value, float) and not math.isfinite(value):
             kept[key] = "inf" if key == "request_rate" and value > 0 else None
+        elif isinstance(value, int) and abs(value) > _LARGEST:
+            kept[key] = None
     return kept

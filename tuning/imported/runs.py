@@ -9,9 +9,9 @@ from engine.bench.outcome import distinct_errors
 from engine.records import BenchOutcome
 from engine.text import clean
 from tuning.acceptance import rejection
+from tuning.imported.asked import asked_of
 from tuning.imported.keys import metadata
 from tuning.imported.records import ImportedRun, Place
-from tuning.records import Workload
 from tuning.run_metrics import run_metrics
 
 _AGREE_WITHIN = 0.02  # vLLM's own figures agree to the last digit; rounding by hand does not reach this
@@ -120,9 +120,7 @@ def _rejected(raw: Mapping[str, Any], outcome: BenchOutcome, metrics: Mapping[st
     duration = metrics["duration_s"]
     if duration is not None and duration < 0:
         return f"a duration of {duration:g} s"
-    # What the dataset was is not in the file: as little is asked of its run as of a ShareGPT file's.
-    workload = Workload("", "sharegpt", 0)
-    return rejection(workload, outcome, metrics) or _disagreement(metrics)
+    return rejection(asked_of(raw), outcome, metrics) or _disagreement(metrics)
 
 
 def _disagreement(metrics: Mapping[str, float | None]) -> str | None:

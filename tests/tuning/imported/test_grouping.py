@@ -100,3 +100,9 @@ def test_a_name_without_a_word_is_not_joined_to_one_with() -> None:
         "unnamed",
         "tuned",
     }
+
+
+def test_metadata_that_a_person_ignores_tell_nothing_apart() -> None:
+    files = {"a.json": [a_result(0, sha="1"), a_result(60, sha="2")]}
+    assert len(by_label(report_on(files))) == 2
+    assert len(by_label(report_on(files, ignore=["sha"]))) == 1

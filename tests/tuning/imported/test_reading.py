@@ -111,3 +111,13 @@ def test_a_result_among_others_is_read_and_the_others_told() -> None:
     assert refused is not None
     assert len(found.results) == 1
     assert refused.reason.startswith("1 of 2 values: ")
+
+
+def test_a_result_that_nests_without_end_is_refused() -> None:
+    deep: list[Any] = []
+    for _ in range(400):
+        deep = [deep]
+    found, refused = read_bytes(json.dumps(a_result(x=deep)).encode(), "a.json")
+    assert found is None
+    assert refused is not None
+    assert "nested too deeply" in refused.reason

@@ -10,7 +10,6 @@ from tuning.imported.reading import read_file
 from tuning.imported.records import ImportReport, Refused
 from tuning.imported.report import parts, to_json
 
-
 SWEEP = BENCH.parents[1] / "cpu-vllm-0.32.0" / "sweep"
 
 
@@ -60,7 +59,7 @@ def test_what_a_sweep_repeats_is_counted_once() -> None:
 
 
 def test_a_sweep_that_vllm_0_32_made() -> None:
-    """`vllm bench sweep serve --serve-params … --bench-params … --num-runs 2 --warmup-num-prompts 4`, paths replaced."""
+    """`vllm bench sweep serve --serve-params … --bench-params … --num-runs 2 --warmup-num-prompts 4`."""
     files = [read_file(path)[0] for path in find([str(SWEEP)]).files]
     report = analyse([file for file in files if file is not None])
     found = by_label(report)
@@ -114,7 +113,7 @@ def test_a_pair_gets_sentences_and_more_a_table() -> None:
 
 def test_names_of_strangers_change_nothing_on_a_terminal_or_in_markdown() -> None:
     raw = a_result(model_id="evil\x1b[2J\x1b]0;x\x07|<b>\n# x", setup="\u202e[link](http://x)")
-    report = report_on({"a\x1b[31m\n\udcff.json": [raw], "b|c.json": [{**raw, "model_id": "m", "date": None}]})
+    report = report_on({"a\x1b[31m\n\udcff.json": [raw], "b|c.json": [{**raw, "model_id": "\ud800m", "date": None}]})
     for text in (as_text(parts(report)), as_markdown(parts(report, whole=True))):
         assert "\x1b" not in text
         assert "\u202e" not in text

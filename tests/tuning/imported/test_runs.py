@@ -79,6 +79,47 @@ def test_fewer_requests_without_a_failure_are_the_datasets() -> None:
     assert a_run(a_result(completed=97, failed=0)).counts
 
 
+RANDOM = {"random_input_len": 512, "random_output_len": 128}
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({**RANDOM, "total_output_tokens": 12_700, "output_throughput": 1270}, "12700 tokens were generated, 12800"),
+        ({**RANDOM, "completed": 97, "failed": 0}, "97 requests came back of 100"),
+        (
+            {"dataset_name": "random", "output_len": "128", "total_output_tokens": 9, "output_throughput": 0.9},
+            "9 tokens",
+        ),
+        ({"prefix_repetition_num_prefixes": 7, "prefix_repetition_output_len": 128}, "100 requests came back of 98"),
+    ],
+)
+def test_where_the_file_says_what_was_asked_it_is_held_against_it(changes: dict[str, Any], reason: str) -> None:
+    rejected = a_run(a_result(**changes)).rejected
+    assert rejected is not None
+    assert reason in rejected
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        RANDOM,
+        {**RANDOM, "random_range_ratio": 0.5, "total_output_tokens": 12_000, "output_throughput": 1200},
+        {"dataset_name": "sharegpt", "output_len": 128, "total_output_tokens": 9000, "output_throughput": 900},
+        {"prefix_repetition_num_prefixes": 10, "prefix_repetition_output_len": 999},
+        {"dataset_name": "prefix_repetition"},
+        {"random_output_len": "many"},
+    ],
+)
+def test_what_was_asked_and_came_counts(changes: dict[str, Any]) -> None:
+    assert a_run(a_result(**changes)).rejected is None
+
+
+def test_before_0_11_2_random_answers_may_end_early() -> None:
+    old = without("failed", **RANDOM, total_output_tokens=12_700, output_throughput=1270)
+    assert a_run(old).counts
+
+
 def test_a_load_generator_that_cannot_keep_up_is_told() -> None:
     run = a_run(a_result(median_itl_ms=0.01, mean_itl_ms=9.0))
     assert run.counts
