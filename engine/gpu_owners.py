@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from engine.process import boot_id, marker_of, opens_gpu, read_stat
 from engine.records import GpuProcess
+from engine.sample_record import kept_gpus
 from engine.text import clean
 from store.records import SampleRecord, ServerRecord
 
@@ -120,17 +121,16 @@ class OwnerLook:
 
 def pids_of(sample: SampleRecord | None) -> list[int]:
     """The pids on the GPUs of a sample."""
-    gpus = sample.raw.get("gpus") if sample is not None else None
     return [
         process["pid"]
-        for gpu in (gpus if isinstance(gpus, list) else ())
+        for gpu in kept_gpus(sample)
         for process in _listed(gpu)
         if isinstance(process, Mapping) and isinstance(process.get("pid"), int)
     ]
 
 
-def _listed(gpu: object) -> Sequence[Any]:
-    processes = gpu.get("processes") if isinstance(gpu, Mapping) else None
+def _listed(gpu: Mapping[str, Any]) -> Sequence[Any]:
+    processes = gpu.get("processes")
     return processes if isinstance(processes, list) else ()
 
 

@@ -6,10 +6,11 @@ as a default. Otherwise the value is not known, and nothing is guessed.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from engine.sample_record import kept_gpus
 from store.records import SampleRecord, ServerRecord
 
 Source = Literal["flag", "log", "metrics", "default"]
@@ -93,6 +94,7 @@ class _Given:
         self.config: Mapping[str, Any] = config if isinstance(config, Mapping) else {}
         self._said = str(facts.get("non_default_args") or "")
         self._raw = sample.raw if sample else {}
+        self.gpus = kept_gpus(sample)
         # Else a flag that we cannot see, or a file that we do not read, may have set it.
         self.told = bool(self._said) or (flags is not None and "config" not in self._flags)
 
@@ -100,11 +102,6 @@ class _Given:
     def version(self) -> str | None:
         found = self._raw.get("version")
         return found if isinstance(found, str) else None
-
-    @property
-    def gpus(self) -> Sequence[Mapping[str, Any]]:
-        found = self._raw.get("gpus")
-        return [gpu for gpu in found if isinstance(gpu, Mapping)] if isinstance(found, list) else []
 
     def value(self, name: str) -> object:
         """As the log has it, else the flag. A log tells also what stood in a file or an environment variable."""

@@ -5,7 +5,7 @@ for the time since the one before. Requests that arrive during a step join the q
 what counts as waiting was really not let in (EngineCore.run_busy_loop and Scheduler.make_stats of V1).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 from engine.histograms import between
 from engine.numbers import finite
 from engine.records import Histogram
-from engine.sample_record import histogram_of
+from engine.sample_record import histogram_of, kept_engines, kept_gpus
 from store.records import SampleRecord
 
 Timed = Sequence[tuple[float, SampleRecord]]  # (unix seconds, sample), ascending
@@ -91,7 +91,7 @@ def engine_readings(timed: Timed) -> dict[str, tuple[Reading, ...]]:
     """The readings of each engine by its name; of a server that has one, under "". The first sample has no time that
     it stands for and gives no reading."""
     stands = _seconds(timed)
-    names = [str(each.get("engine")) for each in _engines(timed[-1][1])] if timed else []
+    names = [str(each.get("engine")) for each in kept_engines(timed[-1][1])] if timed else []
     if len(names) < 2:
         return {"": tuple(_reading(seconds, before, now) for seconds, before, now in stands)}
     return {name: tuple(_of_engine(seconds, before, now, name) for seconds, before, now in stands) for name in names}
@@ -116,7 +116,7 @@ def _reading(seconds: float, before: SampleRecord, now: SampleRecord) -> Reading
 
 
 def _of_engine(seconds: float, before: SampleRecord, now: SampleRecord, name: str) -> Reading:
-    old, new = ({str(each.get("engine")): each for each in _engines(one)}.get(name, {}) for one in (before, now))
+    old, new = ({str(each.get("engine")): each for each in kept_engines(one)}.get(name, {}) for one in (before, now))
     return Reading(
         seconds,
         finite(new.get("running")),
@@ -198,16 +198,8 @@ def _held_back(gpu: Mapping[str, Any]) -> tuple[bool, bool]:
 
 
 def _gpus(sample: SampleRecord) -> list[Mapping[str, Any]]:
-    found = list(_mappings(sample.raw.get("gpus")))
+    found = kept_gpus(sample)
     return [gpu for gpu in found if gpu.get("processes")] or found
-
-
-def _engines(sample: SampleRecord) -> Iterator[Mapping[str, Any]]:
-    return _mappings(sample.raw.get("engines"))
-
-
-def _mappings(value: object) -> Iterator[Mapping[str, Any]]:
-    return (each for each in value if isinstance(each, Mapping)) if isinstance(value, list) else iter(())
 
 
 def _grown(before: float | None, now: float | None) -> float:

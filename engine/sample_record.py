@@ -122,5 +122,20 @@ def total_of(record: SampleRecord, group: str, name: str | None = None) -> float
     return finite(sum(known)) if known else None
 
 
+def kept_gpus(record: SampleRecord | None) -> list[Mapping[str, Any]]:
+    """The GPUs of a row, each as its JSON object; [] where it holds none singly."""
+    return _objects(record, "gpus")
+
+
+def kept_engines(record: SampleRecord | None) -> list[Mapping[str, Any]]:
+    """The engines of a row, each as its JSON object; [] of a server that has one."""
+    return _objects(record, "engines")
+
+
+def _objects(record: SampleRecord | None, group: str) -> list[Mapping[str, Any]]:
+    kept = record.raw.get(group) if record is not None else None
+    return [one for one in kept if isinstance(one, Mapping)] if isinstance(kept, list) else []
+
+
 def _mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}

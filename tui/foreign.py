@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from engine.discovery import on_this_machine
 from engine.knobs import Knobs, knobs_of_flags
+from engine.sample_record import kept_gpus, to_record
 from engine.text import redact
 from tui.watched import Watched
 
@@ -61,7 +62,7 @@ class ForeignServer(Watched):
             self.flags is not None and len(self.flags),
             told.get("version"),
             told.get("gpu_memory_utilization"),
-            len(told.get("gpus", ())),
+            len(kept_gpus(self.answered)),
         )
         if self._knobs is None or self._knobs[0] != by:
             self._knobs = by, knobs_of_flags(self.flags, self.answered)
@@ -106,7 +107,6 @@ class ForeignServer(Watched):
             await sampler.close()
 
     def _take(self, server: "ServerSample | None", reading: "GpuReading", error: str | None) -> None:
-        from engine.sample_record import to_record
         from engine.visible_gpus import as_server_sees, gpus_used
 
         used = gpus_used(self.flags) if self.flags else None

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from engine.numbers import finite
+from engine.sample_record import kept_gpus
 from engine.text import clean
 from store.records import EventLevel, SampleRecord
 from tui.format import number, span
@@ -115,9 +116,7 @@ def _words(throttles: Iterable[Throttle]) -> str:
 
 
 def _gpus(sample: SampleRecord) -> dict[str, Mapping[str, Any]]:
-    gpus = sample.raw.get("gpus")
-    known = [gpu for gpu in gpus if isinstance(gpu, Mapping)] if isinstance(gpus, list) else []
-    return {clean(str(gpu.get("index", ""))[:20], 6): gpu for gpu in known}
+    return {clean(str(gpu.get("index", ""))[:20], 6): gpu for gpu in kept_gpus(sample)}
 
 
 def _throttles(gpus: Mapping[str, Mapping[str, Any]]) -> list[Throttle]:

@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from engine.numbers import sum_of_all
-from engine.sample_record import total_of
+from engine.sample_record import kept_gpus, total_of
 from store.records import SampleRecord
 from store.thinning import peak
 from tui.chart import MARKERS, Point, finite, round_top
@@ -157,7 +156,7 @@ def _gpu(found: Track, own: tuple[float, float]) -> tuple[Panel, ...]:
     memory = _line(gauge(found, _peak("gpu_mem_used_gib")), own, decimals=1)
     power = _line(gauge(found, lambda sample: sample.gpu_power_w), own)
     clock = _line(gauge(found, lambda sample: _least(sample, "sm_clock_mhz")), own)
-    several = max((len(_gpus(sample)) for sample in found.samples[-1:]), default=0) > 1
+    several = max((len(kept_gpus(sample)) for sample in found.samples[-1:]), default=0) > 1
     flags, why = _throttled(found)
     return (
         Panel("memory", "GPU", "GPU memory", " GiB", (memory,), 1, limit=_budget(found)),
@@ -178,18 +177,13 @@ def _utilization(found: Track, own: tuple[float, float], several: bool) -> tuple
     return (mean, least)
 
 
-def _gpus(sample: SampleRecord) -> list[Mapping[str, Any]]:
-    kept = sample.raw.get("gpus")
-    return [gpu for gpu in kept if isinstance(gpu, Mapping)] if isinstance(kept, list) else []
-
-
 def _least(sample: SampleRecord, name: str) -> float | None:
-    return min((value for gpu in _gpus(sample) if (value := finite(gpu.get(name))) is not None), default=None)
+    return min((value for gpu in kept_gpus(sample) if (value := finite(gpu.get(name))) is not None), default=None)
 
 
 def _sum(sample: SampleRecord, name: str) -> float | None:
     """Over all GPUs of the sample; None where one of them does not tell it."""
-    return sum_of_all(finite(gpu.get(name)) for gpu in _gpus(sample))
+    return sum_of_all(finite(gpu.get(name)) for gpu in kept_gpus(sample))
 
 
 def _budget(found: Track) -> Limit | None:
@@ -211,7 +205,7 @@ def _throttled(found: Track) -> tuple[tuple[float, ...], str]:
     """When some GPU was held back, and by what."""
     moments, reasons = [], dict[str, None]()
     for at, sample in zip(found.times, found.samples, strict=True):
-        told = [gpu.get("throttle_reasons") for gpu in _gpus(sample)]
+        told = [gpu.get("throttle_reasons") for gpu in kept_gpus(sample)]
         given = [one for each in told if isinstance(each, list) for one in each if isinstance(one, str) and one]
         if given:
             moments.append(at)

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from engine.gpu_owners import Owners
 from engine.knobs import Knobs
 from engine.numbers import finite
+from engine.sample_record import kept_engines, kept_gpus
 from engine.text import clean
 from store.clock import parse_utc
 from store.records import EventRecord
@@ -150,11 +150,9 @@ class Subject:
         return self.mode is ENDED
 
     @property
-    def gpus(self) -> list[Any]:
-        """Those of the newest sample."""
-        newest = self.watched.window.newest if self.watched is not None else None
-        found = newest.raw.get("gpus") if newest is not None else None
-        return found if isinstance(found, list) else []
+    def gpu_count(self) -> int:
+        """How many GPUs the newest sample has."""
+        return len(kept_gpus(self.watched.window.newest)) if self.watched is not None else 0
 
     @property
     def limited(self) -> bool:
@@ -232,8 +230,7 @@ def _joined(stored: tuple[EventRecord, ...], derived: tuple[EventRecord, ...]) -
 
 
 def _engines(watched: Watched) -> int:
-    found = watched.answered.raw.get("engines") if watched.answered is not None else None
-    return max(1, len(found)) if isinstance(found, list) else 1
+    return max(1, len(kept_engines(watched.answered)))
 
 
 def _one_cache(watched: Watched) -> float | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from engine.knobs import Knobs, knobs_of
+from engine.sample_record import kept_gpus
 from store.clock import parse_utc
 from store.records import EventRecord, SampleRecord, ServerRecord
 from tui.foreign import ForeignServer, place
@@ -72,7 +73,7 @@ class OurServer(Watched):
         """Its settings, looked up anew when its log or a sample tells more than before."""
         told = self.answered.raw if self.answered is not None else {}
         server = self.reading.server
-        by = (len(server.facts), server.vllm_version, told.get("gpu_memory_utilization"), len(told.get("gpus", ())))
+        by = (len(server.facts), server.vllm_version, told.get("gpu_memory_utilization"), len(kept_gpus(self.answered)))
         if self._knobs is None or self._knobs[0] != by:
             self._knobs = by, knobs_of(server, self.answered)
         return self._knobs[1]

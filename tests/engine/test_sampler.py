@@ -267,8 +267,9 @@ async def test_servers_that_hang_delay_no_other(monkeypatch: pytest.MonkeyPatch)
 async def test_a_look_that_is_given_up_leaves_nothing_behind() -> None:
     async with LyingExporter(behaviour="hang") as exporter, Sampler(exporter.url, None) as looking:
         task = asyncio.create_task(looking.once())
-        await asyncio.sleep(0.05)
-        assert exporter.open == 1
+        async with asyncio.timeout(1.0):
+            while exporter.open != 1:
+                await asyncio.sleep(0.01)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

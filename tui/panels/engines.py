@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.numbers import finite
+from engine.sample_record import kept_engines
 from engine.window import Window
 from store.records import SampleRecord
 from tui.panels.reading import answered
@@ -53,10 +54,7 @@ def _engine(window: Window, name: str, now: Mapping[str, Any]) -> EngineRow:
 
 
 def _by_name(sample: SampleRecord | None) -> dict[str, Mapping[str, Any]]:
-    engines = sample.raw.get("engines") if sample is not None else None
-    if not isinstance(engines, list | tuple):
-        return {}
-    return {str(one.get("engine", at)): one for at, one in enumerate(engines) if isinstance(one, Mapping)}
+    return {str(one.get("engine", at)): one for at, one in enumerate(kept_engines(sample))}
 
 
 def spread(engines: list[EngineRow]) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.numbers import finite
+from engine.sample_record import kept_gpus
 from engine.text import clean
 from engine.window import Window
 from store.records import SampleRecord
@@ -69,7 +70,7 @@ def gpus_of(sample: SampleRecord | None) -> tuple[GpuNow, ...]:
     """The GPUs in the server's own order. Where a sample has none singly, the sums over those that it uses."""
     if sample is None:
         return ()
-    if listed := _listed(sample):
+    if listed := kept_gpus(sample):
         return tuple(_gpu(one) for one in listed)
     used, util, power = (
         finite(sample.gpu_mem_used_gib),
@@ -83,8 +84,7 @@ def gpus_of(sample: SampleRecord | None) -> tuple[GpuNow, ...]:
 
 def process_counts(sample: SampleRecord | None) -> list[int]:
     """How many processes are on each GPU; [] where no GPU was kept singly."""
-    listed = _listed(sample) if sample is not None else []
-    return [len(on_it) if isinstance(on_it := gpu.get("processes"), list) else 0 for gpu in listed]
+    return [len(on_it) if isinstance(on_it := gpu.get("processes"), list) else 0 for gpu in kept_gpus(sample)]
 
 
 def note_of(sample: SampleRecord | None) -> str:
@@ -104,7 +104,7 @@ def power_of(sample: SampleRecord, key: Hashable) -> float | None:
 
 
 def _figure_of(sample: SampleRecord, key: Hashable, name: str) -> float | None:
-    return next((finite(one.get(name)) for one in _listed(sample) if _key(one) == key), None)
+    return next((finite(one.get(name)) for one in kept_gpus(sample) if _key(one) == key), None)
 
 
 def energy_j(window: Window, key: Hashable = None) -> float | None:
@@ -121,11 +121,6 @@ def energy_per_token(window: Window) -> float | None:
     """Joules of the server's GPUs for each token generated in the window, as a run's energy_j_per_token."""
     joules, tokens = energy_j(window), window.increase(lambda sample: finite(sample.generation_tokens))
     return None if joules is None or not tokens else joules / tokens
-
-
-def _listed(sample: SampleRecord) -> list[Mapping[str, Any]]:
-    gpus = sample.raw.get("gpus")
-    return [gpu for gpu in gpus if isinstance(gpu, Mapping)] if isinstance(gpus, list) else []
 
 
 def _key(gpu: Mapping[str, Any]) -> Hashable:

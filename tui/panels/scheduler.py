@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from engine.numbers import finite
+from engine.sample_record import kept_engines
 from engine.window import Window
 from store.clock import format_utc, parse_utc
 from store.records import SampleRecord
@@ -54,8 +55,7 @@ def scheduler_rows(window: Window, answers: bool, width: int, kv_tokens: float |
 def _kv(newest: SampleRecord | None, known: SampleRecord | None, kv_tokens: float | None) -> Row:
     """Of several engines the fullest: a sample has its share, and the sum of all their sizes; a log has one's size."""
     told = finite(known.raw.get("kv_cache_tokens")) if known is not None else None
-    listed = known.raw.get("engines") if known is not None else None
-    engines = len(listed) if isinstance(listed, list | tuple) and listed else 1
+    engines = max(1, len(kept_engines(known)))
     size = told / engines if told is not None else kv_tokens
     share = finite(newest.kv_perc) if newest is not None else None
     used = None if share is None or size is None else size * share / 100

@@ -185,7 +185,7 @@ class MonitorScreen(LlmtuneScreen):
         others = [Overview(self._subject(key), key == current) for key in keys] if listed else []
         subject = self._subject(current)
         panel.draw(subject, others, listing)
-        choices = (len(keys), len(subject.gpus), isinstance(current, int))
+        choices = (len(keys), subject.gpu_count, isinstance(current, int))
         if choices != self._choices:
             self._choices = choices
             self.refresh_bindings()
