@@ -162,3 +162,14 @@ def test_a_store_that_cannot_be_written_costs_no_report(
     said = capsys.readouterr()
     assert "0.6 % apart" in said.out
     assert "nothing was kept: " in said.err
+
+
+def test_the_readme_shows_what_it_prints(
+    place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = BENCH.parents[3]
+    monkeypatch.chdir(root)
+    _, _, section = (root / "README.md").read_text(encoding="utf-8").partition("## Results measured elsewhere\n")
+    shown = section.partition("```text\n")[2].partition("```")[0]
+    assert main(["import", str(BENCH), "--names", "restart-{configuration}{launch}-{run}"]) == 0
+    assert capsys.readouterr().out.startswith(shown)

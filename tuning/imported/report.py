@@ -136,7 +136,7 @@ def _comparison_parts(comparisons: Sequence[Comparison]) -> list[Part]:
     return [
         Paragraph(f"Against {against}:"),
         Table(("", *map(metric_title, metrics)), rows),
-        *_lines("Of these:", reasons),
+        *_lines("What that rests on:", reasons),
     ]
 
 
