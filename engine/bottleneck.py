@@ -8,6 +8,7 @@ blocks that requests hold; what the prefix cache merely keeps counts as free. Wh
 scheduler holds anything back: the load that comes, or the GPU, is the limit. docs/method.md says what looks alike.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -33,11 +34,10 @@ from engine.limit_bars import (
     THROTTLED,
 )
 from engine.limit_words import Kind
-from engine.load_readings import GpuLoad, Reading, Timed, came_in, engine_readings, gpu_load, last_life
+from engine.load_readings import GpuLoad, Reading, Timed, came_in, engine_readings, gpu_load
 from engine.load_states import KV_FREE_PERC, KV_FULL_PERC, QUEUED, State, full_share, states_of
 from engine.text import clean
 from engine.window import Window
-from store.clock import parse_utc
 from store.records import SampleRecord
 
 
@@ -66,16 +66,13 @@ def what_limits(window: Window | Sequence[SampleRecord], knobs: Knobs, before: L
     if not timed:
         return None
     said = before.kind if before else None
-    newest = timed[-1][1]
-    timed = last_life(timed)
     by_engine = engine_readings(timed)
     judged = {
-        name: _Judge(readings, timed, knobs, said, live=isinstance(window, Window))
-        for name, readings in by_engine.items()
+        name: _Judge(readings, timed, knobs, said, isinstance(window, Window)) for name, readings in by_engine.items()
     }
     # An engine that does not keep up limits what a client sees, whatever the others do.
     name, judge = max(judged.items(), key=lambda each: each[1].queue_share)
-    kind, sentence, advice = judge.sleeps(newest) or judge.verdict()
+    kind, sentence, advice = judge.sleeps() or judge.verdict()
     if len(judged) > 1 and kind in ("kv", "sequences", "token_budget"):
         alike = sum(other.queue_share >= QUEUE_LASTS.stay for other in judged.values())
         who = f"all {len(judged)} engines" if alike == len(judged) else f"engine {clean(name, 12)} of {len(judged)}"
@@ -84,17 +81,15 @@ def what_limits(window: Window | Sequence[SampleRecord], knobs: Knobs, before: L
 
 
 def _timed(window: Window | Sequence[SampleRecord]) -> Timed:
-    if not isinstance(window, Window):
-        return [(parse_utc(sample.at).timestamp(), sample) for sample in window]
-    return window.recent(LOOK_BACK_S + 0.5)
+    if isinstance(window, Window):
+        return window.of_this_life(LOOK_BACK_S + 0.5)
+    return Window(math.inf, window).of_this_life(math.inf)
 
 
 class _Judge:
     """Judges one engine."""
 
-    def __init__(
-        self, readings: Sequence[Reading], timed: Timed, knobs: Knobs, said: Kind | None, *, live: bool
-    ) -> None:
+    def __init__(self, readings: Sequence[Reading], timed: Timed, knobs: Knobs, said: Kind | None, live: bool) -> None:
         self._readings = readings
         self._timed = timed
         self._knobs = knobs
@@ -118,8 +113,8 @@ class _Judge:
     def _share(self, *states: State) -> float:
         return sum(self._spent.get(state, 0.0) for state in states) / self._seen if self._seen else 0.0
 
-    def sleeps(self, newest: SampleRecord) -> words.Said | None:
-        state = newest.raw.get("sleep_state")
+    def sleeps(self) -> words.Said | None:
+        state = self._newest.raw.get("sleep_state")
         return words.asleep(state) if isinstance(state, str) and state != "awake" else None
 
     def verdict(self) -> words.Said:

@@ -67,26 +67,6 @@ class GpuLoad:
         return self.power_w / self.power_limit_w if self.power_w is not None and self.power_limit_w else None
 
 
-def last_life(timed: Timed) -> Timed:
-    """The samples since the server started last."""
-    begin, answered = 0, None
-    for at, (_, sample) in enumerate(timed):
-        if sample.running is None:
-            continue
-        if answered is not None and _restarted(answered, sample):
-            begin = at
-        answered = sample
-    return timed[begin:]
-
-
-def _restarted(before: SampleRecord, after: SampleRecord) -> bool:
-    starts = before.raw.get("process_start"), after.raw.get("process_start")
-    if None not in starts and starts[0] != starts[1]:
-        return True
-    old, new = before.generation_tokens, after.generation_tokens
-    return old is not None and new is not None and new < old
-
-
 def engine_readings(timed: Timed) -> dict[str, tuple[Reading, ...]]:
     """The readings of each engine by its name; of a server that has one, under "". The first sample has no time that
     it stands for and gives no reading."""

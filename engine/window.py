@@ -55,12 +55,11 @@ class Window:
         """All that are kept, oldest first."""
         return tuple(sample for _, sample, _ in self._kept)
 
-    def recent(self, seconds: float) -> list[tuple[float, SampleRecord]]:
-        """(unix seconds, sample) of those of the last `seconds`, oldest first."""
+    def of_this_life(self, seconds: float) -> list[tuple[float, SampleRecord]]:
+        """(unix seconds, sample) of those of the last `seconds` since the server started last, oldest first."""
         begin = self._kept[-1][0] - seconds if self._kept else 0.0
-        return [(at, sample) for at, sample, _ in takewhile(lambda place: place[0] >= begin, reversed(self._kept))][
-            ::-1
-        ]
+        places = takewhile(lambda place: place[0] >= begin and place[2] == self._life, reversed(self._kept))
+        return [(at, sample) for at, sample, _ in places][::-1]
 
     @property
     def newest(self) -> SampleRecord | None:

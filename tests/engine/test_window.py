@@ -112,6 +112,20 @@ def test_a_restart_that_no_fall_of_the_counter_shows_is_told_by_its_start() -> N
     assert window.increase(tokens_of) == 10.0 + 150.0 + 1.0
 
 
+def test_what_is_of_this_life_ends_at_a_restart_and_at_the_time_asked_for() -> None:
+    window = Window(60)
+    assert window.of_this_life(60) == []
+    for second in range(5):
+        window.add(look(second, 100.0 + second, counters={"spec_drafts": 50.0}))
+    begun = window.of_this_life(60)[0][0]
+    assert [at - begun for at, _ in window.of_this_life(60)] == [0, 1, 2, 3, 4]
+    assert len(window.of_this_life(2)) == 3
+    window.add(look(5, error="no answer"))
+    window.add(look(6, 200.0, counters={"spec_drafts": 1.0}))  # this counter alone shows that it began anew
+    window.add(look(7, 201.0, counters={"spec_drafts": 2.0}))
+    assert [sample.at for _, sample in window.of_this_life(60)] == [moment(6), moment(7)]
+
+
 def test_a_gpu_s_energy_is_not_begun_anew_by_a_server() -> None:
     def energy(sample: SampleRecord) -> float | None:
         return sample.gpu_energy_j
