@@ -21,6 +21,8 @@ Key = int | str
 
 MANY = 4  # so many foreign servers are sampled as often as the shown one
 SLOW_S = 5.0  # beyond that, those that are not shown
+RUNS = ("starting", "ready", "stopping")
+EVERYWHERE = ("0.0.0.0", "::")
 FORGET_S = 60.0  # a found server that is gone leaves the list after so long
 
 
@@ -91,21 +93,27 @@ class Watching:
         self.is_read = False  # whether it is known which of ours run
         self.foreign: dict[str, ForeignServer] = {url: ForeignServer(url, now, api_key=api_key) for url in urls}
         self._given = frozenset(self.foreign)
+        self._as_ours: dict[str, int] = {}  # addresses of the person's where one of ours runs now
         self.wanted = self._want()
 
     # what there is
 
     def keys(self) -> list[Key]:
         """Those that can be chosen, in their order on the screen."""
-        return [*self.ours, *self.foreign]
+        return [*self.ours, *self.sampled()]
+
+    def sampled(self) -> list[str]:
+        """The addresses to sample: where one of ours runs, its keeper samples it."""
+        return [url for url in self.foreign if url not in self._as_ours]
 
     @property
     def current(self) -> Key | None:
         """The one that is shown: as chosen, else a URL of the person's, a ready one of ours, any."""
-        if self.shown in self.ours or self.shown in self.foreign:
+        if self.shown in self.ours:
             return self.shown
-        if self._given and self.shown is None:
-            return next(iter(self.foreign))
+        url = next(iter(self.foreign)) if self._given and self.shown is None else self.shown
+        if url in self.foreign:
+            return self._as_ours.get(str(url), url)
         ready = [key for key, one in self.ours.items() if one.reading.server.state == "ready"]
         return next(iter([*ready, *self.keys()]), None)
 
@@ -149,7 +157,8 @@ class Watching:
             for key, one in self.ours.items()
             if one.filled_s >= one.window.seconds and (newest := one.newest) is not None
         }
-        return Wanted(self.current if self.shown is None else self.shown, self.followed, self.window_s, read_to)
+        is_address = self.shown is None or self.shown in self.foreign
+        return Wanted(self.current if is_address else self.shown, self.followed, self.window_s, read_to)
 
     # what comes
 
@@ -182,6 +191,13 @@ class Watching:
             one.take(reading)
             changed = changed or (new and key == shown)
         self.ours = ours
+        were, self._as_ours = self._as_ours, {}
+        for url in self._given:
+            if (running := self._running_at(self.foreign[url])) is not None:
+                self._as_ours[url] = running
+            elif url in were:  # asked again from now on
+                self.foreign[url].began = now
+                self.foreign[url].fill(())
         if isinstance(self.shown, int) and self.shown == asked:
             self.shown, self.followed = shown, followed  # None: its session was deleted
         for one in self.ours.values():
@@ -193,6 +209,16 @@ class Watching:
                 one.add(sample)
         self._adjust()
         return changed or list(before) != list(self.ours)
+
+    def _running_at(self, server: ForeignServer) -> int | None:
+        """Which of ours runs at that address; one that listens on all addresses has those of this machine."""
+        host, port = place(server.url)
+        for id, one in self.ours.items():
+            its_host, its_port = _place(one)
+            here = its_host == host or (server.local and one.reading.server.host in EVERYWHERE)
+            if here and its_port == port and one.reading.server.state in RUNS:
+                return id
+        return None
 
     def found(self, servers: Iterable["FoundServer"], now: float, clock: float) -> list[ForeignServer]:
         """Servers that listen on this machine: those that are new, to be sampled from now on. `clock` is monotonic."""

@@ -1,5 +1,6 @@
 """Which servers the Monitor watches, which one it shows, and at what pace the others are looked at."""
 
+import socket
 from pathlib import Path
 
 from engine.discovery import FoundServer
@@ -108,3 +109,29 @@ def test_one_that_turns_out_to_be_ours_is_listed_as_ours_alone(tmp_path: Path) -
     assert len(watched.gone(5.0)) == 1
     assert watched.next(1) == 1
     assert watched.keys() == [1]
+
+
+def test_an_address_of_the_person_is_ours_while_one_of_ours_runs_there(tmp_path: Path) -> None:
+    url = "http://localhost:8000"
+    watched = watching(url, "http://127.0.0.1:8500")
+    assert watched.sampled() == [url, "http://127.0.0.1:8500"]
+    watched.take(None, [reading(tmp_path, 1, port=8000)], 1, None, T0)
+    assert watched.keys() == [1, "http://127.0.0.1:8500"]
+    assert watched.sampled() == ["http://127.0.0.1:8500"]
+    assert [watched.current, watched.wanted.shown] == [1, 1]
+    assert watched.next(1) == "http://127.0.0.1:8500"
+    watched.choose("http://127.0.0.1:8500")
+    assert watched.next(1) == 1
+    watched.choose(url)  # as it was chosen before it was known for ours
+    watched.take(1, [reading(tmp_path, 1, port=8000, state="stopped")], 1, None, T0 + 60)
+    assert [watched.current, watched.wanted.shown] == [url, url]
+    watched.take(url, [], None, None, T0 + 61)
+    assert watched.keys() == [url, "http://127.0.0.1:8500"]
+    assert watched.foreign[url].began == T0 + 60
+
+
+def test_one_of_ours_that_listens_on_all_addresses_has_those_of_this_machine(tmp_path: Path) -> None:
+    here = f"http://{socket.gethostname()}:8000"
+    watched = watching(here, "http://elsewhere.example:8000", "http://127.0.0.1:8001")
+    watched.take(None, [reading(tmp_path, 1, port=8000, host="0.0.0.0")], 1, None, T0)
+    assert watched.keys() == [1, "http://elsewhere.example:8000", "http://127.0.0.1:8001"]

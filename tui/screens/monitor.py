@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 INTERVALS_S = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0)
 FIND_S = 5.0
+KNOWN_S = 0.5  # so long an address waits to be known for ours, should the store not be read sooner
 LATE = 1.2  # intervals without a sample, after which the screen is drawn all the same: clocks run
 
 
@@ -70,14 +71,14 @@ class MonitorScreen(LlmtuneScreen):
         self._drawn_at = 0.0
         self._around = Surroundings()
         self._unrecorded: str | None = None
+        self._sampling: set[str] = set()
 
     def compose_body(self) -> ComposeResult:
         yield MonitorPanel()
 
     def on_mount(self) -> None:
         self.run_worker(self._find(), group="finding", description="looks for servers on this machine")
-        for server in self.watching.foreign.values():
-            self._sample(server)
+        self.set_timer(KNOWN_S, self._sample_all)
         self.set_interval(0.25, self._tick)
 
     def on_unmount(self) -> None:
@@ -107,8 +108,20 @@ class MonitorScreen(LlmtuneScreen):
         new = self.watching.take(
             snapshot.asked, snapshot.readings, snapshot.shown, snapshot.followed, self._now().timestamp()
         )
+        self._sample_all()
         if self.watching.current != current or current is None or (new and self._is_due()):
             self._draw_unless_frozen()
+
+    def _sample_all(self) -> None:
+        """Have just those sampled that are to be: an address of the person's is left to the keeper while one of ours
+        runs there."""
+        wanted = self.watching.sampled()
+        for url in self._sampling - set(wanted):
+            self.workers.cancel_group(self, url)
+        for url in wanted:
+            if url not in self._sampling:
+                self._sample(self.watching.foreign[url])
+        self._sampling = set(wanted)
 
     def _sample(self, server: ForeignServer) -> None:
         """Begin to sample a server that is not ours."""
@@ -141,10 +154,9 @@ class MonitorScreen(LlmtuneScreen):
         servers = [one.reading.server for one in self.watching.ours.values()]
         found, self._owners = await asyncio.to_thread(self._around.look, newest, servers)
         clock = time.monotonic()
-        for server in self.watching.found(found, self._now().timestamp(), clock):
-            self._sample(server)
-        for server in self.watching.gone(clock):
-            self.workers.cancel_group(self, server.url)
+        self.watching.found(found, self._now().timestamp(), clock)
+        self.watching.gone(clock)
+        self._sample_all()
 
     # drawing
 
