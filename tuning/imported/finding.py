@@ -11,7 +11,9 @@ from tuning.imported.records import Refused
 # `--append-result` writes to whatever name it is given; people use these.
 SUFFIXES = frozenset({".json", ".jsonl", ".ndjson", ".txt", ".jsonlines", ""})
 MAX_FILES = 50_000
+MAX_LOOKED_AT = 500_000  # a link in a folder may lead to the whole disk
 MAX_DEPTH = 40
+_NO_RESULTS = (("/", "proc"), ("/", "sys"), ("/", "dev"))  # the kernel's: reading some of their files never ends
 _SKIPPED_FOLDERS = frozenset({".git", "__pycache__", "node_modules", ".venv"})
 
 
@@ -57,9 +59,12 @@ class _Walk:
             self._refuse(path, f"cannot be read ({_why(error)})")
             return
         identity = (facts.st_dev, facts.st_ino)
-        if identity in self._seen:
+        if identity in self._seen or self._full:
             return
         self._seen.add(identity)
+        if len(self._seen) > MAX_LOOKED_AT:
+            self._stop(path, f"{MAX_LOOKED_AT:,} files and folders are the most that are looked at")
+            return
         if stat.S_ISDIR(facts.st_mode):
             self._enter(path, depth)
         elif not stat.S_ISREG(facts.st_mode):
@@ -68,13 +73,15 @@ class _Walk:
             self.left_alone += 1
         elif len(self.files) < MAX_FILES:
             self.files.append(path)
-        elif not self._full:
-            self._full = True
-            self._refuse(path, f"and what follows was left out: {MAX_FILES:,} files are the most at once; name fewer")
+        else:
+            self._stop(path, f"{MAX_FILES:,} files are the most at once")
 
     def _enter(self, folder: Path, depth: int) -> None:
         if depth > MAX_DEPTH:
             self._refuse(folder, f"lies more than {MAX_DEPTH} folders deep; name it itself")
+            return
+        if folder.resolve().parts[:2] in _NO_RESULTS:
+            self._refuse(folder, "is the kernel's, where no results are")
             return
         try:
             names = sorted(_names(folder))
@@ -83,6 +90,10 @@ class _Walk:
             return
         for name in names:
             self.take(folder / name, depth=depth + 1)
+
+    def _stop(self, path: Path, why: str) -> None:
+        self._full = True
+        self._refuse(path, f"and what follows was left out: {why}; name fewer")
 
     def _refuse(self, path: Path, reason: str) -> None:
         self.refused.append(Refused(str(path), reason))

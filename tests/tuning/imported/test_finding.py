@@ -76,3 +76,14 @@ def test_too_many_files_are_told_once(tmp_path: Path, monkeypatch: pytest.Monkey
     found = find([str(tmp_path)])
     assert len(found.files) == 2
     assert len(found.refused) == 1
+
+
+def test_a_link_to_the_whole_disk_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tuning.imported.finding.MAX_LOOKED_AT", 50)
+    (tmp_path / "disk").symlink_to("/usr")
+    (tmp_path / "kernel").symlink_to("/proc/self")
+    first, *rest = find([str(tmp_path)]).refused
+    assert "50 files and folders" in first.reason
+    assert rest == []
+    (refused,) = find([str(tmp_path / "kernel")]).refused
+    assert "the kernel's" in refused.reason
