@@ -24,6 +24,8 @@ from engine.text import clean, redact_argv
 
 DEFAULT_PORT = 8000
 TABLE_AGAIN_S = 60.0
+ELSEWHERE = "GPUs are those of the server's own machine: not read here"
+"""Said in place of the GPUs of a server that is not on this machine."""
 _LONGEST_COMMAND = 2**16
 _INTERPRETER = re.compile(r"(python|pypy)[\d.]*")
 _TITLE = re.compile(r"[\w.-]+::APIServer(_\d+)?")  # setproctitle; the prefix is VLLM_PROCESS_NAME_PREFIX

@@ -122,6 +122,11 @@ def total_of(record: SampleRecord, group: str, name: str | None = None) -> float
     return finite(sum(known)) if known else None
 
 
+def requests_finished(record: SampleRecord) -> float | None:
+    """Requests that ended since the server's start, for whatever reason."""
+    return total_of(record, "requests_finished")
+
+
 def kept_gpus(record: SampleRecord | None) -> list[Mapping[str, Any]]:
     """The GPUs of a row, each as its JSON object; [] where it holds none singly."""
     return _objects(record, "gpus")

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from engine.histograms import between
 from engine.numbers import finite
 from engine.records import Histogram
-from engine.sample_record import histogram_of, total_of
+from engine.sample_record import histogram_of, requests_finished, total_of
 from store.clock import parse_utc
 from store.records import SampleRecord
 
@@ -163,7 +163,7 @@ def _totals(sample: SampleRecord) -> dict[str, float]:
         "generation_tokens": sample.generation_tokens,
         "prefix_queries": sample.prefix_queries,
         "prefix_hits": sample.prefix_hits,
-        "requests_finished": total_of(sample, "requests_finished"),
+        "requests_finished": requests_finished(sample),
     }
     counters, histograms = raw.get("counters"), raw.get("histograms")
     if isinstance(counters, Mapping):

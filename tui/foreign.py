@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from engine.discovery import on_this_machine
+from engine.discovery import ELSEWHERE, on_this_machine
 from engine.knobs import Knobs, knobs_of_flags
 from engine.sample_record import kept_gpus, to_record
 from engine.text import redact
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 PATIENCE = 0.9  # of an interval, for an answer to be that interval's
 LOOPBACK = ("localhost", "127.0.0.1", "::1", "0.0.0.0", "::")
-ELSEWHERE = "GPUs are those of the server's own machine: not read here"
 
 
 class ForeignServer(Watched):

@@ -50,11 +50,6 @@ def local_minute(at: str | None) -> str:
     return ABSENT if at is None else parse_utc(at).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
-def local_day(at: str | None) -> str:
-    """A stored UTC time with its day, as it was here: `2026-11-30 14:01`."""
-    return ABSENT if at is None else parse_utc(at).astimezone().strftime("%Y-%m-%d %H:%M")
-
-
 def since(at: str | None, now: datetime) -> float | None:
     """Seconds from a stored time until `now` (aware), never negative."""
     return None if at is None else max(0.0, (now - parse_utc(at)).total_seconds())

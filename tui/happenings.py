@@ -1,6 +1,6 @@
 """What happened to a server, told from its samples: the events of servers that nobody writes events for. Pure."""
 
-from engine.sample_record import total_of
+from engine.sample_record import requests_finished
 from engine.window import started_anew
 from store.clock import parse_utc
 from store.records import EventLevel, EventRecord, SampleRecord
@@ -97,7 +97,7 @@ class Happenings:
 
 def _requests(sample: SampleRecord) -> float | None:
     """Requests that it has seen so far, of any state; 0 on a server that nobody has used."""
-    known = [sample.running, sample.waiting, total_of(sample, "requests_finished"), sample.prompt_tokens]
+    known = [sample.running, sample.waiting, requests_finished(sample), sample.prompt_tokens]
     if all(value is None for value in known):
         return None
     return sum(value for value in known if value is not None)

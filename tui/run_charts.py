@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from engine.numbers import sum_of_all
-from engine.sample_record import kept_gpus, total_of
+from engine.sample_record import kept_gpus, requests_finished
 from store.records import SampleRecord
 from store.thinning import peak
 from tui.chart import MARKERS, Point, finite, round_top
@@ -139,7 +139,7 @@ def _scheduler(found: Track, own: tuple[float, float], max_num_seqs: float | Non
 def _load(found: Track, own: tuple[float, float]) -> tuple[Panel, ...]:
     output = _line(rate(found, lambda sample: sample.generation_tokens), own, "output", 0)
     prompt = _line(rate(found, lambda sample: sample.prompt_tokens), own, "prompt", 1)
-    finished = _line(rate(found, lambda sample: total_of(sample, "requests_finished")), own, decimals=1)
+    finished = _line(rate(found, requests_finished), own, decimals=1)
     ttft = []
     for at, perc in enumerate((50, 90)):
         one = percentiles(found, "ttft", perc)

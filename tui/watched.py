@@ -6,7 +6,7 @@ from itertools import chain
 
 from engine.bottleneck import Limit, what_limits
 from engine.knobs import Knobs
-from engine.sample_record import total_of
+from engine.sample_record import requests_finished
 from engine.window import Window
 from store.clock import parse_utc
 from store.records import EventRecord, SampleRecord
@@ -146,8 +146,3 @@ class Watched:
     def events(self) -> tuple[EventRecord, ...]:
         """What its samples tell of what happened, oldest first."""
         return tuple(self._events.values())
-
-
-def requests_finished(sample: SampleRecord) -> float | None:
-    """Requests that ended since the server's start, for whatever reason."""
-    return total_of(sample, "requests_finished")

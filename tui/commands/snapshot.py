@@ -10,10 +10,11 @@ from typing import Any
 
 from engine.beat import Past, looks
 from engine.bottleneck import Limit, what_limits
-from engine.discovery import on_this_machine
+from engine.discovery import ELSEWHERE, on_this_machine
 from engine.foreign_record import ForeignRecords
 from engine.gpu import GpuReader
 from engine.gpu_look import GpuLook
+from engine.limit_bars import LOOK_BACK_S
 from engine.records import GpuReading
 from engine.sample_record import to_record
 from engine.sampler import TIMEOUT_S, Sampler
@@ -29,9 +30,7 @@ from tui.metric_text import number
 from tui.output import UsageError, complain, say, say_json
 
 NO_SERVER = "no server of ours runs and none is found on this machine; --url gives one's address"
-ELSEWHERE = "GPUs are those of the server's own machine: not read here"
 LOOK_AGAIN_S = 5.0  # for a server to appear
-LIMIT_S = 60.0
 
 
 def run(args: argparse.Namespace) -> int:
@@ -143,7 +142,7 @@ class Judge:
 
     def __init__(self, target: Target) -> None:
         self._target = target
-        self._window = Window(LIMIT_S)
+        self._window = Window(LOOK_BACK_S)
         self._said: Limit | None = None
 
     def limit(self, sample: SampleRecord) -> dict[str, Any] | None:

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.numbers import finite
+from engine.sample_record import requests_finished
 from engine.text import clean
 from tui.format import fixed, number, rate
 from tui.panels.reading import a_second
 from tui.panels.row import ACCENT, ERROR, GOOD, MUTED, PLAIN, STRONG, WARNING, Row, fit
 from tui.subject import Subject
-from tui.watched import requests_finished
 from tui.widgets.spark import blocks
 
 LABEL_W, VALUE_W, NOTE_W = 10, 11, 27

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from engine.numbers import finite
+from engine.sample_record import requests_finished
 from tui.panels.latencies import latency_text
 from tui.panels.row import ACCENT, MUTED, STRONG, WARNING, Row, brief, decimals_of, fit, last
-from tui.panels.slots import Make, Slots, finished, gauge, growth_rate, percentile_of
+from tui.panels.slots import Make, Slots, gauge, growth_rate, percentile_of
 from tui.widgets.spark import blocks
 
 LEAST_HEIGHT, GOOD_HEIGHT, MOST_HEIGHT = 3, 4, 8  # with the heading
@@ -57,7 +58,7 @@ HISTORIES = (
     History("waiting", gauge(lambda sample: finite(sample.waiting)), _number, kind=WARNING),
     History("running", gauge(lambda sample: finite(sample.running)), _number),
     History("KV cache", gauge(lambda sample: finite(sample.kv_perc)), _perc, top=100.0),
-    History("ended", growth_rate(finished), _a_second),
+    History("ended", growth_rate(requests_finished), _a_second),
     History("prompt", growth_rate(lambda sample: finite(sample.prompt_tokens)), _a_second),
 )
 

@@ -4,7 +4,7 @@ import math
 
 from engine.histograms import Percentile, mean, percentile
 from engine.records import Histogram
-from engine.sample_record import total_of
+from engine.sample_record import requests_finished
 from engine.window import Window
 from tui.format import ABSENT
 from tui.panels.gpu_reading import energy_j
@@ -32,7 +32,7 @@ def request_rows(window: Window, answers: bool, width: int, most: float | None =
 
 
 def _load(window: Window, answers: bool, most: float | None) -> list[Row]:
-    ended = window.total("requests_finished") if answers else None
+    ended = window.increase(requests_finished) if answers else None
     a_s = a_second(ended, window)
     samples = window.samples if answers else ()
     running = [one.running for one in samples if one.running is not None and math.isfinite(one.running)]
@@ -74,7 +74,7 @@ def _cost(window: Window, answers: bool, prompt: Histogram | None, output: Histo
     asked, told = mean(prompt), mean(output)
     tokens = asked + told if asked is not None and told is not None else None
     joules = energy_j(window) if answers else None
-    ended = window.increase(lambda sample: total_of(sample, "requests_finished")) if answers else None
+    ended = window.increase(requests_finished) if answers else None
     each = joules / ended if joules is not None and ended else None
     rows = [named("a request", latency_text(mean(e2el)).rstrip(), f"{brief(tokens)} tokens")]
     if any(sample.gpu_energy_j is not None for sample in window.samples):

@@ -10,7 +10,7 @@ from statistics import median
 from typing import TypeVar
 
 from engine.histograms import between, percentile
-from engine.sample_record import histogram_of, total_of
+from engine.sample_record import histogram_of
 from engine.window import Window
 from store.clock import parse_utc
 from store.records import SampleRecord
@@ -118,11 +118,6 @@ def growth_rate(read: Callable[[SampleRecord], float | None]) -> Make:
         return (later - earlier) / (until - since) if later >= earlier else None
 
     return make
-
-
-def finished(sample: SampleRecord) -> float | None:
-    """Requests finished since the server began, for whatever reason."""
-    return total_of(sample, "requests_finished")
 
 
 def percentile_of(name: str, perc: float) -> Make:

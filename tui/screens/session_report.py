@@ -12,7 +12,7 @@ from textual.widgets import DataTable, Static
 from engine.text import clean
 from store.clock import utc_now
 from tui import tune_view
-from tui.format import local_clock, local_day
+from tui.format import local_clock, local_minute
 from tui.plan_form import value_text
 from tui.screens.base import Number
 from tui.screens.exporting import ExportingScreen
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 def details(view: TuneView) -> str:
     """When it was, environment, what was left out, and the newest events first."""
     session = view.session
-    ended = f", ended {local_day(session.finished_at)}" if session.finished_at else ""
-    lines = [f"begun {local_day(session.started_at or session.created_at)}{ended}", "", "environment"]
+    ended = f", ended {local_minute(session.finished_at)}" if session.finished_at else ""
+    lines = [f"begun {local_minute(session.started_at or session.created_at)}{ended}", "", "environment"]
     lines += [f"  {name}: {text}" for name, text in _flat(view.session.environment)] or ["  not recorded"]
     left = view.session.raw.get("left_out")
     if isinstance(left, list) and left:
