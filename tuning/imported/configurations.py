@@ -9,6 +9,7 @@ report says where it was done; `apart` turns it off. Wrongly joined runs make no
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from os.path import commonpath
 
 from tuning.imported.records import ImportedRun
 from tuning.imported.words import short_model
@@ -79,7 +80,11 @@ def _values(runs: Sequence[ImportedRun], key: str, filled: dict[str, int], apart
 
 
 def _shown(key: str, values: Sequence[str]) -> dict[str, str]:
-    """Value → what of it stands in a label: of a sweep's `key=value-key=value` only what differs."""
+    """Value → what of it stands in a label: of a sweep's `key=value-key=value` what differs, of a path what lies below
+    the folders that all share."""
+    if key == "file name":
+        folder = commonpath([value.rpartition("/")[0] for value in values])
+        return {value: value.removeprefix(f"{folder}/") for value in values} if folder else {}
     if key != "serve":
         return {}
     pieces = {value: _PARAMETER.split(value) for value in values}

@@ -13,6 +13,7 @@ from os.path import commonpath
 from pathlib import PurePath
 
 _SEPARATORS = re.compile(r"[-_. ]+")
+_REPEATED = re.compile(r"([-_. ])[-_. ]+")
 _MOST_STARS = 3  # each multiplies the ways in which a name may be read
 _RUN_WORD = r"(?:run|rep|repeat|iter|iteration|trial|attempt|try|sample|round|take)"
 _NUMBERED = re.compile(rf"{_RUN_WORD}=?\d{{1,4}}", re.IGNORECASE)
@@ -92,22 +93,25 @@ def _shared_folder(paths: Sequence[str]) -> tuple[str, ...]:
 
 
 def _without_dates(name: str) -> str:
-    return "-".join(token for token in _SEPARATORS.split(_WHOLE_DATE.sub("", name)) if token)
+    return _without_ends(_REPEATED.sub(r"\1", _WHOLE_DATE.sub("", name)))
+
+
+def _without_ends(name: str) -> str:
+    return name.strip("-_. ")
 
 
 def _unnumbered(name: str) -> tuple[str, int | None]:
-    """`a-run-3` and `a-run3` → (a, None); `a-3` → (a, 3), perhaps a run's number; anything else as it is, None."""
-    tokens = name.split("-") if name else []
-    if tokens and _NUMBERED.fullmatch(tokens[-1]):
-        return "-".join(tokens[:-1]), None
-    if not tokens or not re.fullmatch(r"\d{1,2}", tokens[-1]):
+    """`a-run-3` and `a_run3` → (a, None); `a-3` → (a, 3), perhaps a run's number; anything else as it is, None."""
+    tokens = _SEPARATORS.split(name)
+    last, before = tokens[-1], tokens[-2] if len(tokens) > 1 else ""
+    shorter = _without_ends(name[: len(name) - len(last)])
+    if _NUMBERED.fullmatch(last):
+        return shorter, None
+    if not re.fullmatch(r"[0-9]{1,2}", last) or _PARAMETER.fullmatch(before):
         return name, None
-    before = tokens[-2] if len(tokens) > 1 else ""
     if _WORD.fullmatch(before):
-        return "-".join(tokens[:-2]), None
-    if _PARAMETER.fullmatch(before):
-        return name, None
-    return "-".join(tokens[:-1]), int(tokens[-1])
+        return _without_ends(shorter[: len(shorter) - len(before)]), None
+    return shorter, int(last)
 
 
 def _counts(numbers: set[int]) -> bool:

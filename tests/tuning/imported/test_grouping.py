@@ -106,3 +106,12 @@ def test_metadata_that_a_person_ignores_tell_nothing_apart() -> None:
     files = {"a.json": [a_result(0, sha="1"), a_result(60, sha="2")]}
     assert len(by_label(report_on(files))) == 2
     assert len(by_label(report_on(files, ignore=["sha"]))) == 1
+
+
+def test_folders_that_all_share_are_no_part_of_a_label() -> None:
+    files = {
+        f"r/{folder}/{name}.json": [a_result(at)] for at, (folder, name) in enumerate((("x/y", "a"), ("x/y", "b")))
+    }
+    other = {"r/z.json": [a_result(0, num_prompts=9)]}
+    labels = [each.label for load in report_on({**files, **other}).loads for each in load.configurations]
+    assert labels == ["a", "b", "model"]

@@ -50,6 +50,7 @@ def test_what_no_sweep_wrote_is_of_none(path: str, raw: dict[str, object]) -> No
         (["a/baseline.json", "a/tuned.json"], ["baseline", "tuned"]),
         (["a/run1.json", "a/run2.json"], ["", ""]),
         (["base-run-1.json", "base-run-2.json", "new_run_1.json"], ["base", "base", "new"]),
+        (["a_b.c_run_1.json", "v0.25.1/a b-2.json"], ["a_b.c", "v0.25.1/a b-2"]),
         (["x-A-0.json", "x-A-1.json", "x-A-2.json", "x-B-0.json"], ["x-A", "x-A", "x-A", "x-B-0"]),
         (["seqs-64.json", "seqs-256.json"], ["seqs-64", "seqs-256"]),
         (["tp-1.json", "tp-2.json"], ["tp-1", "tp-2"]),
