@@ -68,6 +68,7 @@ class Watched:
         self._past = Past()
         self._pulse = Pulse()
         self._happenings = Happenings(self.server_id)
+        self._first_at: float | None = getattr(self, "_first_at", None)  # of all samples that told what happened
         self._events: dict[tuple[str, str], EventRecord] = getattr(self, "_events", {})
 
     def add(self, sample: SampleRecord) -> None:
@@ -76,6 +77,7 @@ class Watched:
         if self.newest_at is not None and at <= self.newest_at:
             return
         self.newest, self.newest_at = sample, at
+        self._first_at = at if self._first_at is None else min(at, self._first_at)
         self._past.add(at, sample)
         self.window.add(sample)
         self._pulse.add(at, sample)
@@ -100,9 +102,20 @@ class Watched:
     def adopt(self, other: "Watched") -> None:
         """Go on from what another, which nobody uses any more, was filled with; what happened stays known."""
         self.window, self.histories = other.window, other.histories
+        self._learn(other)
         self.newest, self.newest_at, self.answered = other.newest, other.newest_at, other.answered
         self._past, self._pulse, self._happenings = other._past, other._pulse, other._happenings
-        self._events |= other._events
+
+    def _learn(self, other: "Watched") -> None:
+        """Take over what happened: of a time that both saw as the one tells it that saw more of what went before, or
+        what began before its first sample would stand there twice, once for too short."""
+        first = other._first_at
+        if self._first_at is None or (first is not None and first < self._first_at):
+            kept = {key: event for key, event in self._events.items() if first is None or _at(event) < first}
+            self._events, self._first_at = kept | other._events, first
+        else:
+            known_to = self.newest_at or self._first_at
+            self._events |= {key: event for key, event in other._events.items() if _at(event) > known_to}
 
     def reach(self, seconds: float) -> None:
         """Have the window hold the last `seconds`."""
@@ -146,3 +159,7 @@ class Watched:
     def events(self) -> tuple[EventRecord, ...]:
         """What its samples tell of what happened, oldest first."""
         return tuple(self._events.values())
+
+
+def _at(event: EventRecord) -> float:
+    return parse_utc(event.at).timestamp()

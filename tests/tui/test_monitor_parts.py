@@ -1,6 +1,7 @@
 """The Monitor's pure parts: histories in columns, blocks in their order, the samples that a window is begun with."""
 
 import random
+from dataclasses import replace
 from datetime import timedelta
 from itertools import product
 
@@ -109,3 +110,31 @@ def test_a_longer_window_begins_with_what_is_known() -> None:
     assert None not in columns[1:]
     watched.add(at(999))  # late: dropped
     assert watched.newest == at(1000)
+
+
+def test_what_happened_stands_once_after_another_window_was_read() -> None:
+    def seen(first: int, last: int) -> Watched:
+        """Its engine stood still from 20 s to 40 s."""
+        watched = Watched(NOW.timestamp())
+        watched.fill(
+            replace(at(second), running=3, generation_tokens=10.0 * (second if second < 20 else max(20, second - 20)))
+            for second in range(first, last)
+        )
+        return watched
+
+    def told(watched: Watched) -> list[str]:
+        return [event.text for event in watched.events]
+
+    whole = told(seen(0, 60))
+    assert [text.split(" for ")[0] for text in whole[:1]] == ["its engine has computed nothing"]
+    assert len(whole) == 2
+    late = seen(24, 60)
+    assert told(late) != whole  # it saw less of the stall
+    late.adopt(seen(0, 60))  # a longer window
+    assert told(late) == whole
+    late.adopt(seen(24, 60))  # and a shorter one again
+    assert told(late) == whole
+    early = seen(0, 35)
+    early.adopt(seen(24, 60))
+    assert told(early)[0] == whole[0]
+    assert len(told(early)) == 2
