@@ -25,4 +25,4 @@ async def test_a_screen_that_is_opened_later_has_its_own_rules(app: LlmtuneApp, 
         await fed(pilot)
         await pilot.press("4")
         await fed(pilot)
-        assert not app.screen.query_one("#filter").display  # SessionsScreen.DEFAULT_CSS
+        assert not app.screen.query_one("#filter").display  # FilteringScreen.DEFAULT_CSS

@@ -7,12 +7,13 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.widgets import Input, Static
+from textual.widgets import Static
 
 from engine.text import clean
 from store.records import EventRecord
 from tui.panels.events import LEVELS, MOST, Told, fold, joined, matching, said
-from tui.screens.base import LlmtuneScreen, Number
+from tui.screens.base import Number
+from tui.screens.filtering import FilteringScreen
 from tui.widgets.copy import CopyPanel
 from tui.widgets.event_log import EventList
 
@@ -25,7 +26,7 @@ NOTHING = "Nothing happened yet."
 NOT_SO = "No event is like that; esc shows all."
 
 
-class EventsScreen(LlmtuneScreen):
+class EventsScreen(FilteringScreen):
     """Of a server of ours what the store holds; with it, or for a foreign one alone, what its samples tell."""
 
     LEGEND: ClassVar[tuple[Number, ...]] = (
@@ -42,7 +43,6 @@ class EventsScreen(LlmtuneScreen):
 
     DEFAULT_CSS = """
     EventsScreen #title { height: 1; padding: 0 1; }
-    EventsScreen #filter { display: none; }
     EventsScreen #said { height: 3; padding: 0 1; color: $text-muted; }
     """
 
@@ -64,12 +64,16 @@ class EventsScreen(LlmtuneScreen):
 
     def compose_body(self) -> ComposeResult:
         yield Static("", id="title", markup=False)
-        yield Input(placeholder="filter: words of the event; esc shows all", id="filter", compact=True)
+        yield self.filter_line("the event")
         yield EventList(id="events")
         yield Static("", id="said", markup=False)
 
     def on_mount(self) -> None:
         self.query_one(EventList).focus()
+
+    @property
+    def filtered_list(self) -> EventList:
+        return self.query_one(EventList)
 
     # feeding
 
@@ -97,18 +101,17 @@ class EventsScreen(LlmtuneScreen):
         self._sources = sources
         happened = joined(*sources) if sources[1] else snapshot
         self._every, self._told = len(happened), fold(happened)
-        self._fill()
+        self.fill()
         if len(snapshot) == FEW:
             self.app.ask()  # for the rest
 
     def redraw(self) -> None:
-        self._fill()
+        self.fill()
 
-    def _fill(self) -> None:
+    def fill(self) -> None:
         if self._sources is None:
             return
-        words = self.query_one("#filter", Input).value
-        self.query_one(EventList).fill(matching(self._told, words, LEVELS[self._least]))
+        self.query_one(EventList).fill(matching(self._told, self.filter_words, LEVELS[self._least]))
         self._say()
 
     @on(EventList.Chosen)
@@ -127,7 +130,7 @@ class EventsScreen(LlmtuneScreen):
     def action_level(self) -> None:
         """The next least level."""
         self._least = (self._least + 1) % len(LEVELS)
-        self._fill()
+        self.fill()
 
     def action_copy(self) -> None:
         """The chosen event, to the clipboard and shown."""
@@ -135,28 +138,9 @@ class EventsScreen(LlmtuneScreen):
         if chosen is not None:
             self.app.push_screen(CopyPanel(said(chosen), "Event"))
 
-    def action_filter(self) -> None:
-        """Type words; enter goes back to the list."""
-        field = self.query_one("#filter", Input)
-        field.display = True
-        field.focus()
-
-    @on(Input.Changed, "#filter")
-    def _filtered(self) -> None:
-        self._fill()
-
-    @on(Input.Submitted, "#filter")
-    def _to_list(self) -> None:
-        self.query_one(EventList).focus()
-
-    def action_back(self) -> None:
-        """All events again, then back."""
-        field = self.query_one("#filter", Input)
-        if field.display or self._least:
-            field.value = ""
-            field.display = False
-            self._least = 0
-            self._fill()
-            self.query_one(EventList).focus()
-        else:
-            super().action_back()
+    def show_all(self) -> bool:
+        """Events of all levels too."""
+        was, self._least = self._least, 0
+        if was:
+            self.fill()
+        return super().show_all() or was > 0

@@ -9,7 +9,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.widgets import Input, Static
+from textual.widgets import Static
 
 from engine.text import clean
 from store.clock import parse_utc
@@ -17,7 +17,8 @@ from store.reader import RunLine
 from tui.format import local_minute
 from tui.metric_text import duration
 from tui.run_words import candidate_label
-from tui.screens.base import LlmtuneScreen, Number
+from tui.screens.base import Number
+from tui.screens.filtering import FilteringScreen
 from tui.screens.run_charts import RunChartsScreen, fitted
 from tui.widgets.run_table import TITLES, RunTable, cells, line
 
@@ -38,7 +39,7 @@ class RunsSnapshot:
     live: bool
 
 
-class RunListScreen(LlmtuneScreen):
+class RunListScreen(FilteringScreen):
     """The list, and what is to be said of the run under the cursor."""
 
     LEGEND: ClassVar[tuple[Number, ...]] = (
@@ -57,7 +58,6 @@ class RunListScreen(LlmtuneScreen):
     RunListScreen #title, RunListScreen #heads { height: 1; }
     RunListScreen #title { padding: 0 1; }
     RunListScreen #heads { color: $text-muted; }
-    RunListScreen #filter { display: none; }
     RunListScreen #said { height: 3; padding: 0 1; color: $text-muted; }
     """
 
@@ -70,15 +70,17 @@ class RunListScreen(LlmtuneScreen):
 
     def compose_body(self) -> ComposeResult:
         yield Static("", id="title", markup=False)
-        yield Input(
-            placeholder="filter: words of candidate, workload, kind, state; esc shows all", id="filter", compact=True
-        )
+        yield self.filter_line("candidate, workload, kind, state")
         yield Static("", id="heads", markup=False)
         yield RunTable(id="runs")
         yield Static("", id="said", markup=False)
 
     def on_mount(self) -> None:
         self.query_one(RunTable).focus()
+
+    @property
+    def filtered_list(self) -> RunTable:
+        return self.query_one(RunTable)
 
     # feeding
 
@@ -101,16 +103,17 @@ class RunListScreen(LlmtuneScreen):
         if snapshot is self._snapshot:
             return
         first, self._snapshot = self._snapshot is None, snapshot
-        self._fill(to_end=first and snapshot.live)
+        self.fill(to_end=first and snapshot.live)
 
     def redraw(self) -> None:
-        self._fill()
+        self.fill()
 
-    def _fill(self, to_end: bool = False) -> None:
+    def fill(self, to_end: bool = False) -> None:
+        """Show the runs with the words; with `to_end` the last is chosen."""
         snapshot = self._snapshot
         if snapshot is None:
             return
-        words = self.query_one("#filter", Input).value.lower().split()
+        words = self.filter_words.lower().split()
         runs = [run for run in snapshot.runs if _matches(run, snapshot.labels, words)] if words else snapshot.runs
         self.query_one(RunTable).show(runs, snapshot.labels, to_end)
         shown = f"{len(runs):,} of {len(snapshot.runs):,} runs" if words else f"{len(runs):,} runs"
@@ -137,30 +140,6 @@ class RunListScreen(LlmtuneScreen):
         run = self.query_one(RunTable).chosen
         if run is not None:
             self.app.push_screen(RunChartsScreen.of_run(run.id, self.query_one(RunTable).ids))
-
-    def action_filter(self) -> None:
-        """Type words; enter goes back to the list."""
-        field = self.query_one("#filter", Input)
-        field.display = True
-        field.focus()
-
-    @on(Input.Changed, "#filter")
-    def _filtered(self) -> None:
-        self._fill()
-
-    @on(Input.Submitted, "#filter")
-    def _to_list(self) -> None:
-        self.query_one(RunTable).focus()
-
-    def action_back(self) -> None:
-        """All runs again, then back."""
-        field = self.query_one("#filter", Input)
-        if field.display:
-            field.value = ""
-            field.display = False
-            self.query_one(RunTable).focus()
-        else:
-            super().action_back()
 
 
 def _duration(run: RunLine) -> str:

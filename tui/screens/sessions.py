@@ -7,13 +7,14 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.widgets import Input, Static
+from textual.widgets import Static
 
 from store.errors import StoreError
 from tui import session_files
 from tui.palette import Command
 from tui.screens.base import Number
 from tui.screens.exporting import ExportingScreen
+from tui.screens.filtering import FilteringScreen
 from tui.screens.plot import PlotScreen
 from tui.screens.session_report import SessionReportScreen
 from tui.sessions_view import TITLES, SessionLine, SessionsSnapshot, SessionsSource, matching
@@ -52,7 +53,7 @@ class SessionTable(LineList):
         return in_columns(self._lines[at].cells, WIDTHS, RIGHT, width, gap=1)
 
 
-class SessionsScreen(ExportingScreen):
+class SessionsScreen(FilteringScreen, ExportingScreen):
     """A list; `enter` opens a session's report."""
 
     LEGEND: ClassVar[tuple[Number, ...]] = (
@@ -76,7 +77,6 @@ class SessionsScreen(ExportingScreen):
     DEFAULT_CSS = """
     SessionsScreen #heads { height: 1; color: $text-muted; }
     SessionsScreen #none { padding: 1; display: none; }
-    SessionsScreen #filter { display: none; }
     SessionsScreen SessionPanel { display: none; height: auto; max-height: 60%; border-top: solid $panel; }
     SessionsScreen.-tall SessionPanel { display: block; }
     SessionsScreen SessionPanel.-none { display: none; }
@@ -92,7 +92,7 @@ class SessionsScreen(ExportingScreen):
         self._drawn: SessionsSnapshot | None = None
 
     def compose_body(self) -> ComposeResult:
-        yield Input(placeholder="filter: words of name, model, state; esc shows all", id="filter", compact=True)
+        yield self.filter_line("name, model, state")
         yield Static("", id="heads", markup=False)
         yield SessionTable(id="list")
         yield Static(NOTHING, id="none", markup=False)
@@ -101,6 +101,10 @@ class SessionsScreen(ExportingScreen):
 
     def on_mount(self) -> None:
         self.query_one(SessionTable).focus()
+
+    @property
+    def filtered_list(self) -> SessionTable:
+        return self.query_one(SessionTable)
 
     # what is shown
 
@@ -114,7 +118,7 @@ class SessionsScreen(ExportingScreen):
             return
         self._drawn = snapshot
         self._lines = snapshot.lines
-        self._fill()
+        self.fill()
         if snapshot.chosen == self._chosen:
             self.query_one("#said", Static).update(Content(snapshot.said))
             self._show_chosen(snapshot.view)
@@ -128,9 +132,9 @@ class SessionsScreen(ExportingScreen):
     def redraw(self) -> None:
         self.query_one("#heads", Static).update(Content(in_columns(TITLES, WIDTHS, RIGHT, self.size.width, gap=1)))
 
-    def _fill(self) -> None:
+    def fill(self) -> None:
         table = self.query_one(SessionTable)
-        table.show(matching(self._lines, self.query_one("#filter", Input).value))
+        table.show(matching(self._lines, self.filter_words))
         self.query_one("#none").display = not self._lines
         self.query_one("#heads").display = table.display = bool(self._lines)
         self._choose()
@@ -172,30 +176,6 @@ class SessionsScreen(ExportingScreen):
         """Draw the chosen session."""
         if self._chosen is not None:
             self.app.push_screen(PlotScreen(self._chosen))
-
-    def action_filter(self) -> None:
-        """Type words; enter goes back to the list."""
-        field = self.query_one("#filter", Input)
-        field.display = True
-        field.focus()
-
-    @on(Input.Changed, "#filter")
-    def _filtered(self) -> None:
-        self._fill()
-
-    @on(Input.Submitted, "#filter")
-    def _to_list(self) -> None:
-        self.query_one(SessionTable).focus()
-
-    def action_back(self) -> None:
-        """The whole list again."""
-        field = self.query_one("#filter", Input)
-        if field.display:
-            field.value = ""
-            field.display = False
-            self.query_one(SessionTable).focus()
-        else:
-            super().action_back()
 
     def action_copy(self) -> None:
         """The command that prints the report."""
