@@ -25,7 +25,8 @@ from tuning.imported.keeping import file_of, record_of
 from tuning.imported.names import compiled
 from tuning.imported.reading import read_file
 from tuning.imported.records import FileResults, ImportReport, Refused
-from tuning.imported.report import parts, to_json
+from tuning.imported.report import parts
+from tuning.imported.report_json import to_json
 
 DONE, FAILED, USAGE = 0, 1, 2
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
+Verdict = Literal["differs", "beyond the scatter", "not told apart", "says nothing"]
 Basis = Literal["launches", "stretches", "runs"]
 
 
@@ -107,8 +108,9 @@ class Configuration:
 class Comparison:
     """One configuration against another by one metric: `effect`, `low` and `high` are ratios − 1, the interval at 95 %
     for all comparisons of the workload together (None where the data give none). `verdict`: "differs" where the
-    interval excludes 0, "not told apart" where it does not, "says nothing" where there is no interval. `text` is the
-    whole sentence, `reason` what it rests on."""
+    interval is over named launches and excludes 0, "beyond the scatter" where it excludes 0 and is not, "not told
+    apart" where it holds 0, "says nothing" where there is none.
+    `text` is the whole sentence, `reason` what it rests on."""
 
     metric: str
     label: str
@@ -116,7 +118,7 @@ class Comparison:
     effect: float
     low: float | None
     high: float | None
-    verdict: Literal["differs", "not told apart", "says nothing"]
+    verdict: Verdict
     text: str
     reason: str
 

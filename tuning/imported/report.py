@@ -1,9 +1,6 @@
-"""What is said of imported files, for a person (parts of a document) and for programs (JSON)."""
+"""What is said of imported files, for a person: the parts of a document."""
 
-import math
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Sequence
 
 from engine.text import clean
 from tuning.figures import ABSENT, figure, metric_title, percent
@@ -14,7 +11,6 @@ from tuning.imported.records import (
     Comparison,
     Configuration,
     Figure,
-    ImportedRun,
     ImportReport,
     Load,
     Refused,
@@ -29,12 +25,12 @@ _LINES = 20  # of refused files and the like; JSON has all
 _UNITS: dict[Basis, str] = {
     "launches": "± is over launches",
     "stretches": (
-        "± is over stretches of runs between which a restart would have found time; the files do not say whether "
-        "there was one, so it may be too narrow"
+        "~ or * over stretches is over groups of runs between which a restart would have found time; the files do not "
+        "say whether there was one, so it may be too narrow"
     ),
     "runs": (
-        "one marked ~ or * is over runs on one server: it says how these scatter, not where another launch would lie; "
-        "runs on one server are not launches"
+        "~ or * over runs says how these scatter on one server, not where another launch would lie; runs on one server "
+        "are not launches"
     ),
 }
 
@@ -52,32 +48,6 @@ def parts(report: ImportReport, whole: bool = False) -> list[Part]:
     if report.loads:
         found.append(Paragraph(_method(report)))
     return found
-
-
-def to_json(report: ImportReport, with_raw: bool = False) -> dict[str, Any]:
-    """The same as JSON types throughout; `with_raw` adds each run's whole result."""
-    document = {
-        "files": report.files,
-        "runs": report.runs,
-        "kept": report.kept,
-        "repeated": report.repeated,
-        "left_alone": report.left_alone,
-        "refused": [_refused_json(each) for each in report.refused],
-        "failures": [_refused_json(each) for each in report.failures],
-        "notes": list(report.notes),
-        "told_by": list(report.told_by),
-        "workloads": [
-            {
-                "label": load.label,
-                "configurations": [_configuration_json(each, with_raw) for each in load.configurations],
-                "comparisons": [_comparison_json(each) for each in load.comparisons],
-                "repeats": [asdict(each) for each in load.repeats],
-            }
-            for load in report.loads
-        ],
-    }
-    cleaned: dict[str, Any] = _clean(document)
-    return cleaned
 
 
 def _read(report: ImportReport) -> str:
@@ -150,8 +120,8 @@ def _repeat_lines(repeats: Sequence[Repeat]) -> list[str]:
 
 
 def _comparison_cell(each: Comparison) -> str:
-    mark = {"differs": "", "not told apart": " not told apart", "says nothing": " ?"}[each.verdict]
-    return interval_text(each.effect, each.low, each.high) + mark
+    mark = "?" if each.verdict == "says nothing" else each.verdict
+    return f"{interval_text(each.effect, each.low, each.high)} {mark}"
 
 
 def _every_metric(load: Load) -> Part:
@@ -165,25 +135,25 @@ def _every_metric(load: Load) -> Part:
 
 
 def figure_text(found: Figure | None) -> str:
-    """`27,273 [26,851, 27,701]`, with * where the interval is only over runs on one server."""
+    """`27,273 [26,851, 27,701]`, with * where the interval is not over launches."""
     if found is None:
         return ABSENT
     if found.low is None or found.high is None:
         return figure(found.mean)
-    mark = "*" if found.basis == "runs" else ""
+    mark = "" if found.basis == "launches" else "*"
     return f"{figure(found.mean)} [{figure(found.low)}, {figure(found.high)}]{mark}"
 
 
 def short_figure_text(found: Figure | None) -> str:
-    """`27,273 ±1.6 %`: the farther bound, as a share of the mean; `~` in place of `±` where the interval is only over
-    runs on one server."""
+    """`27,273 ±1.6 %`: the farther bound, as a share of the mean; `~` in place of `±` where the interval is not
+    over launches."""
     if found is None:
         return ABSENT
     if found.low is None or found.high is None or not found.mean:
         return figure(found.mean)
     share = 100 * max(found.high / found.mean - 1, 1 - found.low / found.mean)
     text = ">999" if share > 999 else f"{share:.0f}" if share >= 9.95 else f"{share:.1f}" if share >= 0.05 else "<0.1"
-    return f"{figure(found.mean)} {'~' if found.basis == 'runs' else '±'}{text} %"
+    return f"{figure(found.mean)} {'±' if found.basis == 'launches' else '~'}{text} %"
 
 
 def _runs(each: Configuration) -> str:
@@ -215,7 +185,9 @@ def _method(report: ImportReport) -> str:
     by = ("the sweep's serve parameters" if key == "serve" else key for key in report.told_by)
     told = f"Configurations are told apart by {', '.join(by)}. " if report.told_by else ""
     words = "; ".join(_UNITS[basis] for basis in bases)
-    intervals = f"Intervals are Student's t at 95 % on the logs (± gives the farther bound): {words}. " if bases else ""
+    intervals = (
+        f"Intervals are Student's t at 95 % on the logs (the farther bound as a share): {words}. " if bases else ""
+    )
     if any(each.verdict == "says nothing" for load in report.loads for each in load.comparisons):
         intervals += "? is a difference without an interval, which says nothing. "
     return (
@@ -234,73 +206,3 @@ def _lines(title: str, lines: Sequence[str]) -> list[Part]:
         return []
     more = [f"and {len(lines) - _LINES:,} more (--json has all)"] if len(lines) > _LINES else []
     return [Paragraph(title), Points((*lines[:_LINES], *more))]
-
-
-def _refused_json(each: Refused) -> dict[str, str]:
-    return {"path": each.path, "reason": each.reason}
-
-
-def _configuration_json(each: Configuration, with_raw: bool) -> dict[str, Any]:
-    return {
-        "label": each.label,
-        "model": each.runs[0].model if each.runs else None,
-        "runs_counted": each.counted,
-        "units": len(each.units),
-        "basis": each.basis,
-        "span_s": each.span_s,
-        "metrics": {
-            metric: {
-                "n": found.units,
-                "runs": found.runs,
-                "mean": found.mean,
-                "low": found.low,
-                "high": found.high,
-                "basis": found.basis,
-            }
-            for metric, found in each.figures.items()
-        },
-        "runs": [_run_json(run, with_raw) for run in each.runs],
-    }
-
-
-def _run_json(run: ImportedRun, with_raw: bool) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "path": run.place.path,
-        "number": run.place.number,
-        "launch": run.launch,
-        "stretch": run.stretch,
-        "started": run.started.isoformat() if run.started else None,
-        "ended": run.ended.isoformat() if run.ended else None,
-        "counts": run.counts,
-        "rejected": run.rejected,
-        "notes": list(run.notes),
-        "facts": run.facts,
-        "metrics": run.metrics,
-    }
-    return {**found, "raw": run.raw} if with_raw else found
-
-
-def _comparison_json(each: Comparison) -> dict[str, Any]:
-    return {
-        "metric": each.metric,
-        "configuration": each.label,
-        "against": each.against,
-        "effect": each.effect,
-        "low": each.low,
-        "high": each.high,
-        "verdict": each.verdict,
-        "text": each.text,
-    }
-
-
-def _clean(value: Any) -> Any:
-    """JSON types throughout, texts as they may be shown, only finite numbers."""
-    if isinstance(value, str):
-        return clean(value)
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {clean(str(key)): _clean(item) for key, item in value.items()}
-    if isinstance(value, Iterable) and not isinstance(value, bytes):
-        return [_clean(item) for item in value]
-    return value

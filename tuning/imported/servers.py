@@ -1,9 +1,10 @@
 """Which runs were on one server, as far as the clock tells.
 
 No vLLM server was seen to get ready in under 35 s (an eager start of a small model, without compilation or CUDA
-graphs), so of two runs on one model the second of which began within 20 s of the end of the first, no restart lies
-between: they are one stretch. A longer gap says nothing: the server may have stayed or not. `date` is written a moment
-after a run.
+graphs), and a load generator takes seconds too, so of two runs on one model the second of which began within 40 s of
+the end of the first, no restart lies between: they are one stretch. A longer gap says nothing: the server may have
+stayed, since a call of `vllm bench serve` takes half a minute and more before its load begins. `date` is written a
+moment after a run.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from itertools import pairwise
 
 from tuning.imported.records import ImportedRun
 
-NO_RESTART_S = 20.0
+NO_RESTART_S = 40.0
 _CLOCK_S = 2.0  # date has whole seconds
 
 

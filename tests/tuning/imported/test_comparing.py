@@ -1,6 +1,7 @@
 """What may be said of two configurations, and in which words."""
 
 import math
+import random
 
 import pytest
 
@@ -93,16 +94,45 @@ def test_a_figure_is_over_launches_where_they_are_named() -> None:
     assert (base.label, figure.basis, figure.units, figure.runs) == ("base", "launches", 3, 6)
 
 
-def test_far_apart_differs_and_near_is_not_told_apart() -> None:
-    def files(speed: float) -> dict[str, list[dict[str, object]]]:
-        return {
-            "base.json": [a_result(n * DAY, speed=1 + 0.001 * n) for n in range(4)],
-            "new.json": [a_result(n * DAY + 3600, speed=speed + 0.001 * n) for n in range(4)],
-        }
+def days(speed: float) -> dict[str, list[dict[str, object]]]:
+    """Four runs of each of two configurations, a day apart."""
+    return {
+        f"{name}-{n}-0.json": [a_result(n * DAY + at, speed=factor + 0.001 * n)]
+        for name, at, factor in (("base", 0, 1.0), ("new", 3600, speed))
+        for n in range(4)
+    }
 
-    assert compared(report_on(files(2.0))).verdict == "differs"
-    assert "more than the scatter seen here (4 and 4 stretches)" in compared(report_on(files(2.0))).text
-    assert compared(report_on(files(1.0005))).verdict == "not told apart"
+
+def test_launches_far_apart_differ_and_near_are_not_told_apart() -> None:
+    names = "{configuration}-{launch}-{run}"
+    assert compared(report_on(days(2.0), names=names)).verdict == "differs"
+    assert "differs (4 and 4 launches)" in compared(report_on(days(2.0), names=names)).text
+    assert compared(report_on(days(1.0005), names=names)).verdict == "not told apart"
+
+
+def test_what_may_be_one_launch_is_never_said_to_differ() -> None:
+    names = "{configuration}-*"
+    found = compared(report_on(days(2.0), names=names))
+    assert found.verdict == "beyond the scatter"
+    assert "beyond the scatter (4 and 4 stretches, which may be of one launch)" in found.text
+    assert compared(report_on(days(1.0005), names=names)).verdict == "not told apart"
+    one = {name: runs for name, runs in days(2.0).items() if not name.startswith("new-") or name == "new-0-0.json"}
+    assert compared(report_on(one, names="{configuration}-{launch}-{run}")).verdict == "beyond the scatter"
+
+
+def test_launches_without_an_effect_seldom_differ() -> None:
+    """At most one import in twenty, all metrics together; 400 imports of three launches a side."""
+    luck = random.Random(5)
+    wrong = 0
+    for _ in range(400):
+        files = {
+            f"{name}-{n}-0.json": [a_result(n * DAY + at, speed=math.exp(luck.gauss(0, 0.01)))]
+            for at, name in ((0, "base"), (3600, "new"))
+            for n in range(3)
+        }
+        (load,) = report_on(files, names="{configuration}-{launch}-{run}").loads
+        wrong += any(each.verdict == "differs" for each in load.comparisons)
+    assert wrong <= 20
 
 
 def test_one_side_alone_lends_its_scatter() -> None:

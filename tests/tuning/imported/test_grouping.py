@@ -51,9 +51,9 @@ def stretches(*ends: float, **changes: Any) -> list[int]:
 
 
 def test_runs_without_time_for_a_restart_are_one_stretch() -> None:
-    assert stretches(0, 12, 40) == [1, 1, 1]
-    assert stretches(0, 12, 43) == [1, 1, 2]
-    assert stretches(43, 0, 12) == [2, 1, 1]
+    assert stretches(0, 12, 62) == [1, 1, 1]
+    assert stretches(0, 12, 63) == [1, 1, 2]
+    assert stretches(63, 0, 12) == [2, 1, 1]
 
 
 def test_runs_without_a_date_and_those_at_once_are_each_their_own() -> None:

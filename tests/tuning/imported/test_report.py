@@ -8,7 +8,8 @@ from tuning.imported.document import as_markdown, as_text
 from tuning.imported.finding import find
 from tuning.imported.reading import read_file
 from tuning.imported.records import ImportReport, Refused
-from tuning.imported.report import parts, to_json
+from tuning.imported.report import parts
+from tuning.imported.report_json import to_json
 
 SWEEP = BENCH.parents[1] / "cpu-vllm-0.32.0" / "sweep"
 

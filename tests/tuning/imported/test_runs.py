@@ -8,7 +8,8 @@ import pytest
 
 from tests.tuning.imported.results import a_result, a_run, report_on
 from tuning.imported.document import as_markdown, as_text
-from tuning.imported.report import parts, to_json
+from tuning.imported.report import parts
+from tuning.imported.report_json import to_json
 from tuning.imported.runs import request_rate
 
 
