@@ -90,7 +90,7 @@ async def _end_abandoned(
         return f"server {server.id} ({server.name}) is kept by another machine or container: left alone"
     if server.session_id is None and identity is not None and is_alive(identity):
         return (
-            f"server {server.id} ({server.name}) still runs at http://{server.host}:{server.port} although its keeper "
+            f"server {server.id} ({server.name}) still runs at {server.url} although its keeper "
             f"is gone: llmtune server stop {server.id}"
         )
     done = await end_leftover_server(journal, server, read_gpu_used)

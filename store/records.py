@@ -79,6 +79,16 @@ class ServerRecord:
     raw: dict[str, Any] = field(default_factory=dict)
     id: int | None = None
 
+    @property
+    def address(self) -> str:
+        """`127.0.0.1:8000`, an IPv6 host in brackets."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        """`http://127.0.0.1:8000`."""
+        return f"http://{self.address}"
+
 
 @dataclass(frozen=True, slots=True)
 class LaunchRecord:

@@ -73,7 +73,7 @@ def parting_words(going_on: GoingOn, is_kept: Callable[[str, int], bool]) -> str
             lines.append(f"session {session.id} stands still, its keeper is gone: llmtune resume {session.id}")
     for server in going_on.servers:
         name = clean(server.name, 60)
-        lines.append(f"server {name} goes on at http://{server.host}:{server.port}: llmtune server stop {name}")
+        lines.append(f"server {name} goes on at {server.url}: llmtune server stop {name}")
     return "\n".join(lines)
 
 

@@ -50,8 +50,7 @@ def bench_command(session: SessionRecord, run: RunRecord, server: ServerRecord |
     if plan is None or workload is None or server is None:
         return ""
     begin = server.command[: server.command.index("serve")] if "serve" in server.command else ["vllm"]
-    base_url = f"http://{server.host}:{server.port}"
-    argv = bench_argv(workload, server.model, server.served_name, base_url, run.seed, server.vllm_version)
+    argv = bench_argv(workload, server.model, server.served_name, server.url, run.seed, server.vllm_version)
     return copyable([*begin, "bench", "serve", *argv])
 
 

@@ -87,7 +87,7 @@ def details(server: ServerRecord, now: datetime) -> list[tuple[str, str]]:
     concurrency = _fact(facts, "max_concurrency", 1, "x")
     rows = [
         ("model", server.model),
-        ("address", f"http://{server.host}:{server.port}"),
+        ("address", server.url),
         ("served as", server.served_name or ""),
         ("belongs to", "by hand" if server.session_id is None else f"session {server.session_id}"),
         ("vLLM", server.vllm_version or ""),

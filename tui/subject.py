@@ -102,7 +102,7 @@ class Subject:
             answers,
             words=(
                 clean(server.served_name or server.name, 28),
-                clean(watched.reading.address, 40),
+                clean(server.address, 40),
                 *([f"vLLM {clean(server.vllm_version, 14)}"] if server.vllm_version else []),
                 f"ended {local_clock(ended)}" if ended else f"{'up' if server.state == 'ready' else 'for'} {span(age)}",
             ),
@@ -112,7 +112,7 @@ class Subject:
             knobs=watched.knobs,
             events=_joined(events, watched.events),
             gpu_note=_gpu_note(watched, now),
-            url=f"http://{watched.reading.address}",
+            url=server.url,
         )
 
     @classmethod
@@ -201,7 +201,7 @@ def _state(life: Liveness, well: Piece) -> tuple[Piece, Piece, bool]:
 
 def _trouble(life: Liveness) -> str | None:
     if life.life == "silent":
-        last = f"no answer for {span(life.since_s)}" if life.since_s is not None else "no answer yet"
+        last = f"no figures for {span(life.since_s)}" if life.since_s is not None else "no figures yet"
         return f"{last}: {life.error}" if life.error else last
     if life.life == "stalled":
         return f"it answers, but its engine has computed nothing for {span(life.since_s)} while requests run"

@@ -48,12 +48,6 @@ class OurReading:
     filled: Watched | None = None
     events: tuple[EventRecord, ...] = ()  # of the shown one
 
-    @property
-    def address(self) -> str:
-        """`127.0.0.1:8000`, an IPv6 host in brackets."""
-        host = self.server.host
-        return f"[{host}]:{self.server.port}" if ":" in host else f"{host}:{self.server.port}"
-
 
 class OurServer(Watched):
     """A server of ours with what the store says of it."""
@@ -260,4 +254,4 @@ class Watching:
 
 
 def _place(server: OurServer) -> tuple[str, int | None]:
-    return place(server.reading.address)
+    return place(server.reading.server.address)

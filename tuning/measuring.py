@@ -9,6 +9,7 @@ from engine.bench.client import Bench
 from engine.keeper.journal import Journal
 from engine.knobs import Knobs, knobs_of_flags
 from engine.race import unless
+from engine.readiness import base_url
 from engine.recorder import Recorder
 from engine.records import BenchFailed, BenchOutcome, BenchRequest, EngineError, ServerSpec
 from engine.supervise import Supervised
@@ -135,8 +136,8 @@ class Measuring:
         return knobs_of_flags(self.spec.flags, answered, version=self.vllm_version, facts=facts)
 
     async def _ask_bench(self, workload: Workload, seed: int) -> BenchOutcome:
-        base_url = f"http://{self.spec.host}:{self.spec.port}"
-        argv = bench_argv(workload, self.spec.model, self.spec.served_name, base_url, seed, self.vllm_version)
+        spec = self.spec
+        argv = bench_argv(workload, spec.model, spec.served_name, base_url(spec), seed, self.vllm_version)
         load_s = workload.requests / workload.request_rate if workload.request_rate else 0.0
         bench = await self.bench()
         return await bench.run(BenchRequest(argv=argv, timeout_s=RUN_WITHIN_S + load_s))

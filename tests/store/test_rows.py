@@ -93,3 +93,8 @@ def test_a_sample_is_written_in_few_digits_and_reads_as_it_was() -> None:
     assert (read["nan"], read["big"]) == (None, 1e300)
     assert read["histograms"]["ttft"]["count"] == 200.0
     assert '"x":1.0' in to_row(a_run(1, 2, raw={"x": 1.0}))["raw"]
+
+
+def test_a_server_s_address_has_an_ipv6_host_in_brackets() -> None:
+    assert a_server(host="127.0.0.1", port=8000).address == "127.0.0.1:8000"
+    assert a_server(host="::1", port=8001).url == "http://[::1]:8001"

@@ -34,7 +34,7 @@ def server_json(server: ServerRecord) -> dict[str, Any]:
         "id", "name", "state", "model", "served_name", "host", "port", "command", "env", "log_path", "session_id",
         "vllm_version", "pid", "started_at", "ready_at", "stopped_at", "exit_code", "failure_class", "failure", "facts",
     )  # fmt: skip
-    return {**{key: getattr(server, key) for key in keys}, "url": f"http://{server.host}:{server.port}"}
+    return {**{key: getattr(server, key) for key in keys}, "url": server.url}
 
 
 def server_rows(servers: Iterable[ServerRecord], kept: Mapping[int | None, bool]) -> list[list[str]]:
@@ -44,7 +44,7 @@ def server_rows(servers: Iterable[ServerRecord], kept: Mapping[int | None, bool]
             str(server.id),
             clean(server.name, 40),
             server.state if kept[server.id] or server.state in ENDED else f"{server.state}, no keeper",
-            f"http://{server.host}:{server.port}",
+            server.url,
             clean(Path(server.model).name, 40),
             local_minute(server.started_at),
             "hand" if server.session_id is None else f"session {server.session_id}",

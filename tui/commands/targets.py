@@ -43,8 +43,7 @@ def _own(place: Path) -> Target | None:
     if not ready:
         return None
     newest = max(ready, key=lambda server: server.ready_at or "")
-    host = f"[{newest.host}]" if ":" in newest.host else newest.host
-    return Target(f"http://{host}:{newest.port}", partial(knobs_of, newest), ours=True)
+    return Target(newest.url, partial(knobs_of, newest), ours=True)
 
 
 def _flags(url: str, running: tuple[FoundServer, ...]) -> Mapping[str, Any] | None:
