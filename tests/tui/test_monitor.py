@@ -70,7 +70,7 @@ async def test_a_silent_server_is_said_and_its_history_ends(
         await pilot.press("2")
         await fed(pilot)
         assert "✗ silent" in screen_text(app)
-        assert "no answer for 1:40" in screen_text(app)
+        assert "no figures for 1:40" in screen_text(app)
         assert "      of 256" in line(app, "running")
         for label in ("KV cache", "running", "waiting", "output", "prompt", "requests"):
             assert line(app, label).removeprefix(f" {label}").split()[0] == "–", label
