@@ -22,24 +22,31 @@ class Look(NamedTuple):
 
 async def looks(sampler: Sampler, gpu: GpuLook, every_s: float) -> AsyncGenerator[Look, None]:
     """A Look in each interval for ever. The beat does not drift; intervals that whoever takes them overran are left
-    out. While an answer is awaited the server is not asked again, and each interval says so; it counts when it comes.
+    out. While an answer is awaited the server is not asked again, and each interval says so and for how long, over all
+    requests that it let wait until they were given up; an answer counts when it comes. `at` never goes back.
     Several servers are each given a task of their own, so that none waits for another.
     """
     loop = asyncio.get_running_loop()
-    due = asked = loop.time()
+    due = asked = silent_from = loop.time()
+    silent = late = False
     pending: asyncio.Task[tuple[ServerSample | None, GpuReading, str | None]] | None = None
     try:
         while True:
             await asyncio.sleep(max(0.0, due - loop.time()))
             if pending is None:
-                pending, asked = asyncio.create_task(sampler.once()), loop.time()
+                pending, asked, late = asyncio.create_task(sampler.once()), loop.time(), False
+                silent_from = silent_from if silent else asked
             await asyncio.wait({pending}, timeout=max(0.0, due + PATIENCE * every_s - loop.time()))
             if pending.done():
                 look = Look(*pending.result())
                 pending = None
+                if late:  # the GPUs were read when it was asked, before looks that were given meanwhile
+                    look = look._replace(gpu=await gpu.read(min(TIMEOUT_S, every_s)))
+                silent = look.server is None and loop.time() - asked >= TIMEOUT_S  # a refusal is an answer too
             else:
+                late = True
                 shown = clean(redact(sampler.base_url), 80)
-                waited = f"{shown} has not answered for {loop.time() - asked:.1f} s."
+                waited = f"{shown} has not answered for {loop.time() - silent_from:.1f} s."
                 look = Look(None, await gpu.read(min(TIMEOUT_S, every_s)), waited)
             yield look
             due += every_s * max(1, int((loop.time() - due) // every_s))
