@@ -1,11 +1,11 @@
-"""The listening TCP sockets of this network namespace, as the kernel's tables show them to everybody (proc_net(5))."""
+"""The listening TCP sockets of this network namespace, and where each is reached."""
 
 import ipaddress
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-_LISTEN = " 0A "  # include/net/tcp_states.h
+from engine.tcp_table import INODE, LISTEN, LOCAL, STATE, UID, tcp_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +32,10 @@ class Listener:
 def listeners(proc: Path) -> list[Listener]:
     """All of them, IPv4 and IPv6."""
     found = []
-    for name in ("tcp", "tcp6"):
-        try:
-            text = (proc / "net" / name).read_text()
-        except OSError:
-            continue  # no IPv6 here
-        for line in text.splitlines()[1:]:
-            if _LISTEN not in line:
-                continue  # thousands that wait for their end, on a busy machine
-            fields = line.split()
-            if len(fields) > 9 and fields[3] == "0A":
-                address, _, port = fields[1].rpartition(":")
-                found.append(Listener(_address(address), int(port, 16), int(fields[7]), int(fields[9])))
+    for fields in tcp_rows(proc, f" {LISTEN} "):
+        if fields[STATE] == LISTEN:
+            address, _, port = fields[LOCAL].rpartition(":")
+            found.append(Listener(_address(address), int(port, 16), int(fields[UID]), int(fields[INODE])))
     return found
 
 

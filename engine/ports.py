@@ -12,7 +12,6 @@ from engine.text import clean, redact
 
 _SEARCHED = 1000
 _ANSWER_WITHIN_S = 2.0
-_LISTEN = "0A"
 
 
 def is_free(host: str, port: int) -> bool:
@@ -25,8 +24,8 @@ def is_free(host: str, port: int) -> bool:
     # in the kernel's table, it is that.
     if not _can_bind(host, port, reuse=True):
         return False
-    states = {sock.state for sock in tcp_sockets(port)}
-    return bool(states) and _LISTEN not in states
+    sockets = tcp_sockets(port)
+    return bool(sockets) and not any(sock.listens for sock in sockets)
 
 
 def free_port(host: str, start: int = 8000) -> int:
@@ -52,7 +51,7 @@ def holder(host: str, port: int) -> str:
     if pids:
         command = redact(clean(command_line(pids[0]) or "?", 120))
         who = f"process {pids[0]} ({command})"
-    elif any(sock.state == _LISTEN for sock in tcp_sockets(port)):
+    elif any(sock.listens for sock in tcp_sockets(port)):
         who = "a process of another user or container"
     else:
         who = "a process that does not listen yet (a server that is still loading?)"

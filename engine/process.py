@@ -1,7 +1,7 @@
 """Processes as /proc shows them: who one is, whether it still lives, whom it started, who listens on a port.
 
-Formats: proc_pid_stat(5) (state is field 3, parent 4, process group 5, session 6, start time 22) and proc_net(5)
-for /proc/net/tcp. A process that another user owns shows no environment and no sockets: such a one is left out.
+Format: proc_pid_stat(5) (state is field 3, parent 4, process group 5, session 6, start time 22). A process that another
+user owns shows no environment and no sockets: such a one is left out.
 """
 
 import ctypes
@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.records import EngineError, ProcessIdentity
+from engine.tcp_table import INODE, LISTEN, LOCAL, STATE, tcp_rows
 
 MARKER_VARIABLE = "LLMTUNE_SERVER"
 
 _PROC = Path("/proc")
 _PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
-_TCP_LISTEN = "0A"  # include/net/tcp_states.h
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +34,10 @@ class ProcessStat:
 
 @dataclass(frozen=True, slots=True)
 class TcpSocket:
-    """One line of /proc/net/tcp or tcp6: the local port, the state in hex and the inode (0 once orphaned)."""
+    """One line of /proc/net/tcp or tcp6: the local port, whether it listens, and the inode (0 once orphaned)."""
 
     port: int
-    state: str
+    listens: bool
     inode: int
 
 
@@ -141,21 +141,14 @@ def command_line(pid: int) -> str | None:
 def tcp_sockets(port: int) -> list[TcpSocket]:
     """TCP sockets of this network namespace with `port` as their local port. One that is bound but neither listens
     nor is connected stands in no table of the kernel and is not among them."""
-    found: list[TcpSocket] = []
-    for name in ("tcp", "tcp6"):
-        try:
-            lines = (_PROC / "net" / name).read_text().splitlines()[1:]
-        except OSError:
-            continue  # no IPv6 here
-        for fields in (line.split() for line in lines):
-            if int(fields[1].rpartition(":")[2], 16) == port:
-                found.append(TcpSocket(port, fields[3], int(fields[9])))
-    return found
+    ours = f":{port:04X}"
+    rows = (fields for fields in tcp_rows(_PROC, f"{ours} ") if fields[LOCAL].endswith(ours))
+    return [TcpSocket(port, fields[STATE] == LISTEN, int(fields[INODE])) for fields in rows]
 
 
 def listener_pids(port: int) -> set[int]:
     """Pids that hold a listening TCP socket on `port`; empty if nobody listens or all holders are another user's."""
-    inodes = {sock.inode for sock in tcp_sockets(port) if sock.state == _TCP_LISTEN}
+    inodes = {sock.inode for sock in tcp_sockets(port) if sock.listens}
     if not inodes:
         return set()
     wanted = {f"socket:[{inode}]" for inode in inodes}

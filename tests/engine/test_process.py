@@ -18,6 +18,7 @@ from engine.process import (
     listener_pids,
     marked,
     send_signal,
+    tcp_sockets,
 )
 
 SLEEPER = "import time; time.sleep(60)"
@@ -97,3 +98,14 @@ def test_the_listener_of_a_port_is_found_but_not_a_socket_that_is_only_bound() -
 def test_a_pid_that_nobody_has_is_nobody() -> None:
     assert identify(2**22 + 1) is None
     assert command_line(2**22 + 1) is None
+
+
+def test_the_sockets_of_a_port_say_whether_they_listen() -> None:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        sock.listen()
+        port = sock.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port)):
+            found = tcp_sockets(port)
+        assert sorted(one.listens for one in found) == [False, True]  # the other end's, and the listener
+        assert {one.port for one in found} == {port}
