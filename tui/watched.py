@@ -57,6 +57,7 @@ class Watched:
             "prompt": History(lambda sample: sample.prompt_tokens, counter=True),
             "requests": History(requests_finished, counter=True),
         }
+        self._events: dict[tuple[str, str], EventRecord] = {}  # by time and text, oldest first
         self._limit: Limit | None = None
         self._judged: SampleRecord | None = None
         self._begin()
@@ -69,7 +70,6 @@ class Watched:
         self._pulse = Pulse()
         self._happenings = Happenings(self.server_id)
         self._first_at: float | None = getattr(self, "_first_at", None)  # of all samples that told what happened
-        self._events: dict[tuple[str, str], EventRecord] = getattr(self, "_events", {})
 
     def add(self, sample: SampleRecord) -> None:
         """Take the next sample; one that is not later than the newest is dropped."""
