@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn, Protocol
 
-from tui.output import OutputLost, UsageError, complain, drop_output, say
+from tui.output import OutputLost, UsageError, complain, drop_output, open_closed, say
 
 DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
@@ -230,6 +230,7 @@ def _status(error: Exception) -> int:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; the exit status: 0 done, 1 tried and failed, 2 wrong arguments or file, 130 interrupted."""
+    open_closed()
     try:
         args = _understood(sys.argv[1:] if argv is None else argv)
         command: Command = importlib.import_module(f"tui.commands.{args.module}")

@@ -36,6 +36,17 @@ def say(line: str = "") -> None:
         raise OutputLost(f"standard output cannot be written ({error.strerror}): send it somewhere else") from None
 
 
+def open_closed() -> None:
+    """Let the standard streams that whoever started us has closed (`>&-`) lead nowhere: Python leaves them out, and the
+    next file that is opened takes their number. To be called before any file is opened."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+            if nowhere != number:
+                os.dup2(nowhere, number)
+            setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))
+
+
 def drop_output() -> None:
     """Let what is still buffered for standard output go nowhere: written at exit, it would raise again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -200,3 +200,17 @@ def test_a_plans_mistakes_are_told_together(capsys: pytest.CaptureFixture[str], 
     told = capsys.readouterr().err.splitlines()
     assert len(told) >= 2
     assert all(line.startswith(f"llmtune: {plan}") for line in told)
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_streams_that_are_closed_lead_nowhere(closed: str, tmp_path: Path) -> None:
+    program = f"{sys.executable} -c 'import sys; from tui.cli import main; sys.exit(main())'"
+    for command, status in (("snapshot --json --url http://127.0.0.1:9", 1), ("monitor", 2)):
+        found = subprocess.run(
+            ["sh", "-c", f"exec {program} {command} --data-dir {tmp_path / 'data'} {closed}"],
+            capture_output=True,
+            text=True,
+            timeout=30,
+        )
+        assert found.returncode == status, found.stderr
+        assert "Traceback" not in found.stderr
