@@ -5,7 +5,7 @@ import math
 import os
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -104,11 +104,6 @@ def serve_argv(installation: Installation, spec: ServerSpec) -> list[str]:
     for name in sorted(flags):
         argv += _flag_arguments(name, flags[name])
     return [*argv, *spec.extra_args]
-
-
-def redacted_argv(argv: Iterable[str]) -> list[str]:
-    """An argument list as it may be kept or shown: keys and tokens are `***`."""
-    return redact_argv(argv)
 
 
 def copyable(argv: Sequence[str], env: Mapping[str, str] | None = None) -> str:

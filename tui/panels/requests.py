@@ -10,7 +10,7 @@ from tui.format import ABSENT
 from tui.panels.gpu_reading import energy_j
 from tui.panels.latencies import latency_text
 from tui.panels.reading import a_second
-from tui.panels.row import MUTED, PLAIN, STRONG, Row, brief, decimals_of, figure, fit, named, title
+from tui.panels.row import MUTED, PLAIN, STRONG, Row, brief, decimals_of, figure, fit, named, per_second, title
 
 SHAPES = (("prompt", "prompt_length"), ("answer", "output_length"), ("a step", "step_tokens"))
 NAME_W, VALUE_W = 10, 9
@@ -39,7 +39,7 @@ def _load(window: Window, answers: bool, most: float | None) -> list[Row]:
     at_once = sum(running) / len(running) if running else None
     peak = f"most {brief(max(running, default=None))}" + (f" / {brief(most)}" if most is not None else "")
     return [
-        named("ended", figure(a_s, 9, decimals_of(a_s), "/s"), f"{brief(ended)} in {brief(window.seen())} s"),
+        named("ended", per_second(a_s, 9), f"{brief(ended)} in {brief(window.seen())} s"),
         named("at once", figure(at_once, 9, decimals_of(at_once)), peak),
     ]
 
@@ -65,7 +65,7 @@ def _tokens(found: Percentile | None) -> str:
 
 def _steps(histogram: Histogram | None, window: Window) -> Row:
     a_s = a_second(histogram.count if histogram is not None else None, window)
-    return named("steps", figure(a_s, 9, decimals_of(a_s), "/s"))
+    return named("steps", per_second(a_s, 9))
 
 
 def _cost(window: Window, answers: bool, prompt: Histogram | None, output: Histogram | None) -> list[Row]:
