@@ -13,7 +13,7 @@ from engine.histograms import between
 from engine.numbers import finite
 from engine.records import Histogram
 from engine.sample_record import histogram_of, requests_finished, total_of
-from store.clock import parse_utc
+from store.clock import unix_seconds
 from store.records import SampleRecord
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ class Window:
 
     def add(self, sample: SampleRecord) -> None:
         """Take the next sample; one that is not later than the newest is dropped."""
-        at = parse_utc(sample.at).timestamp()
+        at = unix_seconds(sample.at)
         kept = self._kept
         if kept and at <= kept[-1][0]:
             return

@@ -15,6 +15,11 @@ def format_utc(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def unix_seconds(text: str) -> float:
+    """The seconds since 1970 of an ISO 8601 text. Raises ValueError as parse_utc."""
+    return parse_utc(text).timestamp()
+
+
 def parse_utc(text: str) -> datetime:
     """The timezone-aware UTC datetime of an ISO 8601 text. Raises ValueError for anything else or without a zone."""
     moment = datetime.fromisoformat(text)

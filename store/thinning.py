@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from store.clock import format_utc, parse_utc
+from store.clock import format_utc, parse_utc, unix_seconds
 from store.records import SampleRecord
 
 BATCH = 300
@@ -211,7 +211,7 @@ def _moment(row: Sequence[Any]) -> Moment:
 
 def _whole_intervals(batch: list[Any], step: Step) -> list[Any]:
     """The batch without the interval that it ends in, which goes on behind it; all where it is one interval."""
-    intervals = [math.floor(parse_utc(row[1]).timestamp() / step.every_s) for row in batch]
+    intervals = [math.floor(unix_seconds(row[1]) / step.every_s) for row in batch]
     whole = [row for row, interval in zip(batch, intervals, strict=True) if interval != intervals[-1]]
     # Where samples of several servers are not in the order of time, the rest lies about: better split than left.
     return whole if whole and whole == batch[: len(whole)] else batch

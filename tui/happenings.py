@@ -2,7 +2,7 @@
 
 from engine.sample_record import requests_finished
 from engine.window import started_anew
-from store.clock import parse_utc
+from store.clock import unix_seconds
 from store.records import EventLevel, EventRecord, SampleRecord
 from tui.format import span
 from tui.gpu_happenings import GpuHappenings
@@ -29,7 +29,7 @@ class Happenings:
     def add(self, sample: SampleRecord, still_s: float = 0.0) -> list[EventRecord]:
         """The events of the next sample. `still_s` is for how long requests have run without any work done."""
         found: list[tuple[EventLevel, str]] = []
-        at = parse_utc(sample.at).timestamp()
+        at = unix_seconds(sample.at)
         if answered(sample):
             found += self._server(at, sample)
             found += self._stall(at, still_s)
@@ -61,7 +61,7 @@ class Happenings:
         self._missed += 1
         if self._answered is None or self._missed != SILENT_LOOKS:
             return []
-        self._silent_since = parse_utc(self._answered.at).timestamp()
+        self._silent_since = unix_seconds(self._answered.at)
         said = sample.raw.get("error")
         return [("error", f"stopped answering{f': {said}' if said else ''}")]
 

@@ -14,7 +14,7 @@ from engine.histograms import between, percentile
 from engine.records import Histogram
 from engine.sample_record import histogram_of
 from engine.window import started_anew
-from store.clock import parse_utc
+from store.clock import unix_seconds
 from store.records import SampleRecord
 from tui.chart import Point, finite
 
@@ -56,7 +56,7 @@ def track(samples: Sequence[SampleRecord], zero: float) -> Track:
     times: list[float] = []
     kept: list[SampleRecord] = []
     for sample in samples:
-        at = parse_utc(sample.at).timestamp() - zero
+        at = unix_seconds(sample.at) - zero
         if not times or at > times[-1]:
             times.append(at)
             kept.append(sample)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from engine.command import copyable
 from engine.knobs import knobs_of
 from engine.text import clean
-from store.clock import format_utc, parse_utc, utc_now
+from store.clock import format_utc, parse_utc, unix_seconds, utc_now
 from store.errors import NotFound
 from store.records import LaunchRecord, RunRecord, SampleRecord, ServerRecord, SessionRecord
 from tui.chart import finite
@@ -104,7 +104,7 @@ class RunSource:
         ended = None if live else run.finished_at
         margin = MARGIN_S
         if ended is not None:
-            margin = max(MARGIN_S, MARGIN_SHARE * (_seconds(ended) - _seconds(begun)))
+            margin = max(MARGIN_S, MARGIN_SHARE * (unix_seconds(ended) - unix_seconds(begun)))
         since, until = _moved(begun, -margin), None if ended is None else _moved(ended, margin)
         number = None if server is None else server.id
         samples = [] if number is None else self._samples.read(reader, number, since, until)
@@ -112,11 +112,11 @@ class RunSource:
         if self._view is not None and live and self._view.span[1] == last:
             return self._view
         zero = load_began(run)
-        own = (0.0, max(0.0, _seconds(ended or last) - zero))
+        own = (0.0, max(0.0, unix_seconds(ended or last) - zero))
         # what was sampled ends the picture, not the margin that was asked for
-        first = _seconds(samples[0].at) if samples else zero
-        span = min(first - zero, -0.5), max(_seconds(last) - zero, own[1]) + 0.5
-        marks = load_marks(_seconds(begun) - zero, None if live else own[1])
+        first = unix_seconds(samples[0].at) if samples else zero
+        span = min(first - zero, -0.5), max(unix_seconds(last) - zero, own[1]) + 0.5
+        marks = load_marks(unix_seconds(begun) - zero, None if live else own[1])
         marks += run_marks(self._others, zero, ends=True)
         if number is not None:
             marks += event_marks(reader.events(server_id=number, limit=EVENTS), zero)
@@ -156,13 +156,13 @@ class ServerSource:
         if self._view is not None and samples and self._view.span[1] == samples[-1].at and live:
             return self._view
         begun = server.ready_at or server.started_at or (samples[0].at if samples else utc_now())
-        zero = _seconds(begun)
+        zero = unix_seconds(begun)
         first, last = (samples[0].at, samples[-1].at) if samples else (begun, begun)
-        span = _seconds(first) - zero - 0.5, max(_seconds(last), zero) - zero + 0.5
+        span = unix_seconds(first) - zero - 0.5, max(unix_seconds(last), zero) - zero + 0.5
         marks = [Mark(0.0, "▶", "ready", True)] if server.ready_at else []
         if server.stopped_at:
             words = "ended" if server.exit_code is None else f"ended, exit code {server.exit_code}"
-            marks.append(Mark(min(_seconds(server.stopped_at) - zero, span[1]), "■", words, True))
+            marks.append(Mark(min(unix_seconds(server.stopped_at) - zero, span[1]), "■", words, True))
         marks += event_marks(reader.events(server_id=self._server_id, limit=EVENTS), zero)
         marks += self._runs(reader, server, zero)
         self._view = ChartsView(
@@ -189,13 +189,13 @@ def load_began(run: RunRecord) -> float:
     """Unix seconds at which a run's load began: as the benchmark told it, else its duration before the end."""
     told = run.raw.get("load_started_at")
     if isinstance(told, str):
-        return _seconds(told)
-    begun = _seconds(run.started_at) if run.started_at else 0.0
+        return unix_seconds(told)
+    begun = unix_seconds(run.started_at) if run.started_at else 0.0
     result = run.raw.get("result")
     duration = finite(result.get("duration")) if isinstance(result, Mapping) else None
     if run.finished_at is None or duration is None:
         return begun
-    return max(begun, _seconds(run.finished_at) - duration)
+    return max(begun, unix_seconds(run.finished_at) - duration)
 
 
 def _due(view: ChartsView, read_at: float) -> bool:
@@ -210,10 +210,6 @@ def _server(reader: "Reader", server_id: int | None) -> ServerRecord | None:
         return None if server_id is None else reader.server(server_id)
     except NotFound:
         return None
-
-
-def _seconds(at: str) -> float:
-    return parse_utc(at).timestamp()
 
 
 def _moved(at: str, seconds: float) -> str:

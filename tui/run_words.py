@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from engine.command import copyable
 from engine.text import clean
-from store.clock import parse_utc
+from store.clock import unix_seconds
 from store.reader import RunLine
 from store.records import EventRecord, RunRecord, ServerRecord, SessionRecord
 from tui.metric_text import metric_value
@@ -61,16 +61,16 @@ def run_marks(runs: Iterable[RunLine], zero: float, ends: bool = False) -> list[
         words = f"{clean(run.workload, 24)} {kind_words(run.kind, run.repeat)}"
         if run.started_at:
             glyph = "w" if run.kind == "warmup" else "r"
-            marks.append(Mark(_seconds(run.started_at) - zero, glyph, f"{words} {run.state}"))
+            marks.append(Mark(unix_seconds(run.started_at) - zero, glyph, f"{words} {run.state}"))
         if ends and run.finished_at:
-            marks.append(Mark(_seconds(run.finished_at) - zero, "e", f"{words} ended"))
+            marks.append(Mark(unix_seconds(run.finished_at) - zero, "e", f"{words} ended"))
     return marks
 
 
 def event_marks(events: list[EventRecord], zero: float) -> list[Mark]:
     """What was written down of a server while it ran."""
     glyphs = {"info": "i", "warning": "!", "error": "!"}
-    return [Mark(_seconds(one.at) - zero, glyphs.get(one.level, "i"), clean(one.text, 200)) for one in events]
+    return [Mark(unix_seconds(one.at) - zero, glyphs.get(one.level, "i"), clean(one.text, 200)) for one in events]
 
 
 def load_marks(begun: float, ended: float | None) -> list[Mark]:
@@ -80,7 +80,3 @@ def load_marks(begun: float, ended: float | None) -> list[Mark]:
         return [Mark(begun, "▶", "the run began", True)]
     marks = [Mark(0.0, "▶", "the load began", True), Mark(ended, "■", "the load ended", True)]
     return [*marks, Mark(begun, "s", "the run began: prompts are made")] if begun < -1 else marks
-
-
-def _seconds(at: str) -> float:
-    return parse_utc(at).timestamp()

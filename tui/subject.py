@@ -8,7 +8,7 @@ from engine.knobs import Knobs
 from engine.numbers import finite
 from engine.sample_record import kept_engines, kept_gpus
 from engine.text import clean
-from store.clock import parse_utc
+from store.clock import unix_seconds
 from store.records import EventRecord
 from tui.foreign import ForeignServer
 from tui.format import local_clock, since, span
@@ -82,7 +82,7 @@ class Subject:
         end = now
         if ended or server.state in ("stopped", "failed"):
             mode = ENDED
-            end = parse_utc(ended).timestamp() if ended else now
+            end = unix_seconds(ended) if ended else now
         elif server.state == "ready":
             life = watched.liveness(now)
             if life.life == "silent" and life.since_s is None:

@@ -8,7 +8,7 @@ from engine.bottleneck import Limit, what_limits
 from engine.knobs import Knobs
 from engine.sample_record import requests_finished
 from engine.window import Window
-from store.clock import parse_utc
+from store.clock import unix_seconds
 from store.records import EventRecord, SampleRecord
 from tui.happenings import Happenings
 from tui.history import History
@@ -73,7 +73,7 @@ class Watched:
 
     def add(self, sample: SampleRecord) -> None:
         """Take the next sample; one that is not later than the newest is dropped."""
-        at = parse_utc(sample.at).timestamp()
+        at = unix_seconds(sample.at)
         if self.newest_at is not None and at <= self.newest_at:
             return
         self.newest, self.newest_at = sample, at
@@ -128,7 +128,7 @@ class Watched:
         """At most `count` columns of a quantity over the window, up to `end` (unix seconds)."""
         history = self.histories[name]
         if not history.fits(self.window.seconds, count, self.interval_s):
-            samples = ((parse_utc(sample.at).timestamp(), sample) for sample in self.window.samples)
+            samples = ((unix_seconds(sample.at), sample) for sample in self.window.samples)
             history.rebuild(samples, self.window.seconds, count, self.interval_s)
         return history.columns(end)
 
@@ -162,4 +162,4 @@ class Watched:
 
 
 def _at(event: EventRecord) -> float:
-    return parse_utc(event.at).timestamp()
+    return unix_seconds(event.at)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from engine.knobs import Knobs, knobs_of
 from engine.sample_record import kept_gpus
-from store.clock import parse_utc
+from store.clock import unix_seconds
 from store.records import EventRecord, SampleRecord, ServerRecord
 from tui.foreign import ForeignServer, place
 from tui.watched import DENSE_S, WINDOWS_S, Watched
@@ -62,7 +62,7 @@ class OurServer(Watched):
         """What the store says of it now. It is expected to answer from when it was ready."""
         self.reading = reading
         if reading.server.ready_at:
-            self.began = parse_utc(reading.server.ready_at).timestamp()
+            self.began = unix_seconds(reading.server.ready_at)
 
     @property
     def knobs(self) -> Knobs:

@@ -2,7 +2,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from store.clock import format_utc, parse_utc, utc_now
+from store.clock import format_utc, parse_utc, unix_seconds, utc_now
 
 
 def test_now_is_utc_with_milliseconds_and_reads_back() -> None:
@@ -22,3 +22,10 @@ def test_a_time_without_a_zone_is_refused() -> None:
         parse_utc("2026-11-30T01:00:00")
     with pytest.raises(ValueError, match="without a zone"):
         format_utc(datetime(2026, 11, 30))
+
+
+def test_seconds_are_those_since_1970_whatever_the_zone() -> None:
+    assert unix_seconds("1970-01-01T00:00:01.500Z") == 1.5
+    assert unix_seconds("1970-01-01T01:00:01.500+01:00") == 1.5
+    with pytest.raises(ValueError, match="without a zone"):
+        unix_seconds("1970-01-01T00:00:01")

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from engine.numbers import finite
 from engine.sample_record import kept_engines
 from engine.window import Window
-from store.clock import format_utc, parse_utc
+from store.clock import format_utc, unix_seconds
 from store.records import SampleRecord
 from tui.format import ABSENT, local_clock
 from tui.panels.reading import MOST_LABELS, a_second, answered, growths, numbers, share_perc
@@ -106,7 +106,7 @@ def _last_preemption(window: Window) -> float | None:
         if sample.preemptions is None:
             continue
         if later is not None and later.preemptions is not None and later.preemptions > sample.preemptions:
-            return parse_utc(later.at).timestamp()
+            return unix_seconds(later.at)
         later = sample
     return None
 

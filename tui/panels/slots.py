@@ -12,7 +12,7 @@ from typing import TypeVar
 from engine.histograms import between, percentile
 from engine.sample_record import histogram_of
 from engine.window import Window
-from store.clock import parse_utc
+from store.clock import unix_seconds
 from store.records import SampleRecord
 
 SHORTEST_S = 2.0  # at one sample a second a shorter slot is empty now and then although nothing is amiss
@@ -52,7 +52,7 @@ class Slots:
             self._begin()
         fresh: list[Timed] = []
         for sample in reversed(window.samples):
-            at = parse_utc(sample.at).timestamp()
+            at = unix_seconds(sample.at)
             if at <= self._until:
                 break
             fresh.append((at, sample))
@@ -71,7 +71,7 @@ class Slots:
     def _slot_length(self, window: Window, count: int) -> float:
         """Never shorter than two sampling intervals; kept as long as it is that, for a jitter must not redraw all."""
         wanted = max(window.seconds / max(1, count), SHORTEST_S)
-        newest = [parse_utc(sample.at).timestamp() for sample in window.samples[-9:]]
+        newest = [unix_seconds(sample.at) for sample in window.samples[-9:]]
         steps = [later - earlier for earlier, later in pairwise(newest)]
         return max(wanted, 2.0 * float(round(median(steps)))) if steps else wanted
 
