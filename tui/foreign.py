@@ -45,6 +45,7 @@ class ForeignServer(Watched):
         self.shown = redact(url)
         self.flags = flags  # None: not known, which is not the same as none given
         self.pid = pid
+        self.name: str | None = None  # by its command line, until it says one itself
         self.found_at: float | None = None  # when it was last seen among this machine's servers, monotonic seconds
         self.local = on_this_machine(url)
         self.gpu_note: str | None = None if self.local else ELSEWHERE

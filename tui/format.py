@@ -53,3 +53,9 @@ def local_minute(at: str | None) -> str:
 def since(at: str | None, now: datetime) -> float | None:
     """Seconds from a stored time until `now` (aware), never negative."""
     return None if at is None else max(0.0, (now - parse_utc(at)).total_seconds())
+
+
+def called(name: str, width: int) -> str:
+    """A model's name for a place of `width` characters: of a path or hub name that has no room there its last part,
+    which tells it apart."""
+    return name if len(name) <= width else name.rstrip("/").rpartition("/")[2] or name

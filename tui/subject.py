@@ -11,7 +11,7 @@ from engine.text import clean
 from store.clock import unix_seconds
 from store.records import EventRecord
 from tui.foreign import ForeignServer
-from tui.format import local_clock, since, span
+from tui.format import called, local_clock, since, span
 from tui.liveness import Liveness
 from tui.panels.row import ERROR, GOOD, MUTED, STRONG, WARNING, Piece
 from tui.server_text import checklist
@@ -19,6 +19,8 @@ from tui.watched import Watched
 from tui.watching import Key, OurServer, Watching
 
 OLDEST_S = 10 * 366 * 86400.0  # a server that says it is older says nonsense
+NAME_LIMIT = 28  # characters
+NOT_OURS = "not ours"  # in place of a name that is not known
 NO_KNOBS = Knobs()
 NO_SERVER: Piece = ("○ no server runs", MUTED)
 LOOKING: Piece = ("◌ looking", MUTED)  # before anything was read
@@ -101,7 +103,7 @@ class Subject:
             mode,
             answers,
             words=(
-                clean(server.served_name or server.name, 28),
+                clean(called(server.served_name or server.name, NAME_LIMIT), NAME_LIMIT),
                 clean(server.address, 40),
                 *([f"vLLM {clean(server.vllm_version, 14)}"] if server.vllm_version else []),
                 f"ended {local_clock(ended)}" if ended else f"{'up' if server.state == 'ready' else 'for'} {span(age)}",
@@ -123,7 +125,7 @@ class Subject:
         state, mode, answers = _state(life, ("● answers", GOOD))
         told = server.answered.raw if server.answered is not None else {}
         started = _told(server, "process_start")
-        model, version = told.get("model_name"), told.get("version")
+        model, version = told.get("model_name") or server.name, told.get("version")
         return cls(
             look,
             _end(server, life, now),
@@ -132,7 +134,7 @@ class Subject:
             mode,
             answers,
             words=(
-                clean(str(model), 28) if model else "not ours",
+                clean(called(str(model), NAME_LIMIT), NAME_LIMIT) if model else NOT_OURS,
                 clean(server.shown, 40).removeprefix("http://"),
                 *([f"vLLM {clean(str(version), 14)}"] if version else []),
                 *([f"up {span(now - started)}"] if started and answers and 0 <= now - started < OLDEST_S else []),

@@ -234,6 +234,7 @@ class Watching:
                 one = self.foreign[server.url] = ForeignServer(server.url, now)
                 new.append(one)
             one.flags = server.flags if server.model is not None else None  # its command line could not be read whole
+            one.name = server.name if server.model is not None else None
             one.pid, one.found_at = server.pid, clock
         self._adjust()
         return new

@@ -4,7 +4,12 @@ import socket
 from pathlib import Path
 
 from engine.discovery import FoundServer
+from store.clock import format_utc
+from store.records import SampleRecord
 from tests.tui.conftest import NOW, busy_samples, server
+from tui.panels.overview import Overview, overview_rows
+from tui.panels.row import text_of
+from tui.subject import Look, subject_of
 from tui.watched import Watched
 from tui.watching import FORGET_S, OurReading, Watching
 
@@ -135,3 +140,24 @@ def test_one_of_ours_that_listens_on_all_addresses_has_those_of_this_machine(tmp
     watched = watching(here, "http://elsewhere.example:8000", "http://127.0.0.1:8001")
     watched.take(None, [reading(tmp_path, 1, port=8000, host="0.0.0.0")], 1, None, T0)
     assert watched.keys() == [1, "http://elsewhere.example:8000", "http://127.0.0.1:8001"]
+
+
+def test_a_list_has_of_a_long_name_the_part_that_tells_it_apart() -> None:
+    there = (
+        FoundServer("http://127.0.0.1:8500", 11, {}, "/srv/models/qwen2.5-7b", "qwen2.5-7b"),
+        FoundServer("http://127.0.0.1:8600", 12),  # its command line could not be read
+        FoundServer("http://127.0.0.1:8700", 13, {}, "m", "m"),
+        FoundServer("http://127.0.0.1:8800", 14, {}, "m", "m"),
+        FoundServer("http://127.0.0.1:8900", 15, {}, "n", "n"),
+    )
+    watched = watching()
+    watched.found(there, T0, 0.0)
+    for port, model in (("8700", "/data/weights/of/models/llama-3.1-8b/"), ("8900", "Qwen/Qwen3-4B")):
+        watched.foreign[f"http://127.0.0.1:{port}"].add(
+            SampleRecord(at=format_utc(NOW), running=1, raw={"model_name": model})
+        )
+    subjects = [subject_of(watched, key, Look(NOW, 60.0, 1.0, 0, 5, False)) for key in watched.sampled()]
+    assert [one.words[0] for one in subjects] == ["qwen2.5-7b", "not ours", "llama-3.1-8b", "m", "Qwen/Qwen3-4B"]
+    rows = overview_rows([Overview(one, is_shown=False) for one in subjects], 80, 10)
+    names = [text_of(row).split()[-6] for row in rows[1:]]
+    assert names == ["qwen2.5-7b", "127.0.0.1:8600", "llama-3.1-8b", "m", "Qwen/Qwen3-4B"]

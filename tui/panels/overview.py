@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from engine.bottleneck import Limit
 from engine.histograms import Percentile, percentile
-from tui.format import ABSENT, number, rate
+from tui.format import ABSENT, called, number, rate
 from tui.panels.row import ACCENT, MUTED, PLAIN, STRONG, Row, figure, fit, outside
-from tui.subject import Subject
+from tui.subject import NOT_OURS, Subject
 
 STATE_W, NAME_W, ADDRESS_W = 18, 16, 17
 LIMIT_W, WHOLE_W = 93, 112  # narrower, first the address goes, then what limits it
@@ -33,7 +33,8 @@ class Overview:
 
     @property
     def name(self) -> str:
-        return self.subject.words[0]
+        name, address = self.subject.words[:2]
+        return address if name == NOT_OURS else called(name, NAME_W)
 
     def row(self, width: int, name: str) -> Row:
         """Its line; a narrow one loses its address first, then what limits it."""
