@@ -60,7 +60,8 @@ class MonitorScreen(LlmtuneScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self._watching: Watching | None = None
+        # Here, not at the first question for it: the poller's thread and this one would each make one.
+        self.watching = Watching(self.app.urls, os.environ.get("VLLM_API_KEY"), self._now().timestamp())
         self._interval = INTERVALS_S.index(1.0)
         self._window = 1
         self._frozen = False
@@ -87,13 +88,6 @@ class MonitorScreen(LlmtuneScreen):
     def on_screen_resume(self) -> None:
         super().on_screen_resume()
         self.later(self.redraw)
-
-    @property
-    def watching(self) -> Watching:
-        """What is watched, from the first question for it on."""
-        if self._watching is None:
-            self._watching = Watching(self.app.urls, os.environ.get("VLLM_API_KEY"), self._now().timestamp())
-        return self._watching
 
     def _now(self) -> datetime:
         return self.app.now().astimezone(UTC)
