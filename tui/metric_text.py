@@ -98,16 +98,6 @@ def next_metric(metric: str, step: int = 1) -> str:
     return RUN_METRICS[(at + step) % len(RUN_METRICS)]
 
 
-def duration(seconds: float | None) -> str:
-    """`38 min`, `2 h 05 min`, `40 s`."""
-    if seconds is None or not math.isfinite(seconds):
-        return ABSENT
-    if seconds < 90:
-        return f"{max(0, seconds):.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02d} min"
-
-
 def money(amount: float | None) -> str:
     """Dollars; nothing where no price is known."""
     return "" if amount is None or not math.isfinite(amount) else f"${amount:,.2f}"

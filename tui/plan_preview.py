@@ -8,9 +8,10 @@ from statistics import median
 from engine.text import clean
 from store.clock import parse_utc
 from store.records import LaunchRecord, RunRecord
-from tui.metric_text import duration, money
+from tui.metric_text import money
 from tui.plan_form import PlanForm, plan_of
 from tuning.budget import estimate
+from tuning.figures import duration_text
 from tuning.grid import candidates, shown_setting
 from tuning.plan_file import plan_toml, read_plan
 from tuning.records import Candidate, Estimate, Plan, PlanError, Skipped
@@ -77,7 +78,7 @@ def cost_text(found: Preview) -> str:
     parts = [f"default + {others} candidate{'' if others == 1 else 's'}"]
     if found.skipped:
         parts[0] += f", {len(found.skipped)} left out"
-    parts += [f"{cost.launches} launches", f"{cost.runs} runs", f"about {duration(3600 * cost.hours)}"]
+    parts += [f"{cost.launches} launches", f"{cost.runs} runs", f"about {duration_text(3600 * cost.hours)}"]
     if cost.money is not None:
         parts.append(money(cost.money))
     return " · ".join(parts)

@@ -10,7 +10,6 @@ from engine.text import clean
 from store.records import EventRecord, LaunchRecord, RunRecord, SessionRecord
 from tui.format import ABSENT, local_clock
 from tui.metric_text import (
-    duration,
     effect_text,
     higher_is_better,
     metric_name,
@@ -19,6 +18,7 @@ from tui.metric_text import (
     ratio,
 )
 from tui.plan_form import DEFAULT, settings_text
+from tuning.figures import duration_text
 from tuning.grid import shown_setting
 from tuning.limited_by import agreed, example, finding
 from tuning.records import Candidate, CandidateResult, Plan, SessionResult
@@ -159,7 +159,7 @@ def session_line(view: TuneView, width: int) -> str:
         words += [f"block {block} of {result.blocks_planned}"]
         words += [f"launch {min(result.launches_done + 1, result.launches_planned)} of {result.launches_planned}"]
         if result.seconds_left is not None and view.keeper_alive:
-            words += [f"about {duration(result.seconds_left)} left"]
+            words += [f"about {duration_text(result.seconds_left)} left"]
     else:
         words += [f"{result.blocks_done} of {result.blocks_planned} blocks", f"{result.runs_done} runs"]
     rest = "  ".join(words)
@@ -262,11 +262,11 @@ def limited_line(view: TuneView, workload: str, candidate: int) -> str:
 def cost_line(view: TuneView) -> str:
     """Spent so far and still to go."""
     result = view.result
-    words = [f"{result.runs_done} of {result.runs_planned} runs", f"spent {duration(result.seconds_used)}"]
+    words = [f"{result.runs_done} of {result.runs_planned} runs", f"spent {duration_text(result.seconds_used)}"]
     if result.money_used is not None:
         words[-1] += f" = {money(result.money_used)}"
     if view.session.state in LIVE_STATES and result.seconds_left is not None:
-        to_go = f"about {duration(result.seconds_left)}"
+        to_go = f"about {duration_text(result.seconds_left)}"
         if result.money_used is not None and result.seconds_used > 0:
             to_go += f" = {money(result.money_used / result.seconds_used * result.seconds_left)}"
         words.append(f"{to_go} to go")

@@ -1,5 +1,7 @@
 """Numbers as a person reads them: the same in a report, a table of the screen and a plain line."""
 
+import math
+
 from tuning.records import RUN_METRICS, Effect, Summary
 
 ABSENT = "–"
@@ -77,11 +79,11 @@ def effect_text(effect: Effect | None) -> str:
 
 
 def duration_text(seconds: float | None) -> str:
-    """`45 s`, `12 min`, `2 h 05 min`."""
-    if seconds is None:
+    """`45 s`, `12 min`, `2 h 05 min`; a clock that was set back gives `0 s`."""
+    if seconds is None or not math.isfinite(seconds):
         return ABSENT
     if seconds < 90:
-        return f"{seconds:.0f} s"
+        return f"{max(0, seconds):.0f} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02} min"
 

@@ -10,13 +10,14 @@ from store.database import open_reader
 from tests.tui import tune_session
 from tests.tui.tune_session import session_in
 from tui import plot_view, tune_view
-from tui.metric_text import duration, effect_text, metric_value, next_metric, ratio
+from tui.metric_text import effect_text, metric_value, next_metric, ratio
 from tui.plan_form import PlanForm, dimensions_of, form_of, parse_points, plan_of, settings_of
 from tui.plan_preview import Basis, budget_line, cost_text, left_out, measured_basis, preview
 from tui.tune_source import read_view
 from tui.tune_view import TuneView
 from tui.widgets.workload_form import form_values, workload_of
 from tuning.demo import demo_plan
+from tuning.figures import duration_text
 from tuning.records import RUN_METRICS, Candidate, Effect, Plan, PlanError, Summary
 
 
@@ -302,7 +303,7 @@ def test_numbers_have_units_and_absent_is_a_dash() -> None:
     assert effect_text(Effect(2, 0.0141, -0.003, 0.0311)) == "+1.4 % [−0.3, +3.1]"
     assert effect_text(Effect(1, -0.29, None, None)) == "−29 %"
     assert ratio(-0.0001) == "+0.0 %"
-    assert [duration(s) for s in (40, 2280, 7500)] == ["40 s", "38 min", "2 h 05 min"]
+    assert [duration_text(s) for s in (40, 2280, 7500)] == ["40 s", "38 min", "2 h 05 min"]
     assert next_metric(RUN_METRICS[-1]) == RUN_METRICS[0]
 
 

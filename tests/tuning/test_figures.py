@@ -48,3 +48,4 @@ def test_every_metric_has_a_title_with_its_unit() -> None:
 def test_durations_are_rounded_to_what_matters() -> None:
     texts = [duration_text(seconds) for seconds in (None, 45, 720, 7500)]
     assert texts == ["–", "45 s", "12 min", "2 h 05 min"]
+    assert [duration_text(seconds) for seconds in (-3.0, float("nan"), float("inf"))] == ["0 s", "–", "–"]

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 from engine.text import clean
 from store.clock import utc_now
 from store.records import SessionRecord
-from tui.metric_text import duration, effect_text, metric_name, metric_value, money
+from tui.metric_text import effect_text, metric_name, metric_value, money
 from tui.output import columns
+from tuning.figures import duration_text
 from tuning.limited_by import agreed
 from tuning.records import CandidateResult, SessionResult
 from tuning.results import session_result
@@ -29,7 +30,7 @@ def result_lines(result: SessionResult) -> list[str]:
     lines = [
         f"session {result.session_id} “{clean(result.name, 80)}” {result.state}: "
         f"{result.launches_done} of {result.launches_planned} launches in {result.blocks_done} of "
-        f"{result.blocks_planned} blocks, {duration(result.seconds_used)}{spent}"
+        f"{result.blocks_planned} blocks, {duration_text(result.seconds_used)}{spent}"
     ]
     for workload in dict.fromkeys(row.workload for row in result.results):
         lines += ["", *workload_lines(result, workload)]

@@ -11,8 +11,9 @@ from store.records import ServerRecord
 from tui.commands.keeper_watch import KeeperWatch
 from tui.commands.places import reading
 from tui.format import local_minute
-from tui.metric_text import duration, number
+from tui.metric_text import number
 from tui.output import UsageError, complain, say
+from tuning.figures import duration_text
 
 LOOK_EVERY_S = 0.3
 TAIL_CHUNK = 256 * 1024
@@ -71,14 +72,14 @@ def follow_start(place: Path, server_id: int, *, quiet: bool, since: str | None 
                 tokens = server.facts.get("kv_cache_tokens")
                 room = f", KV cache of {number(tokens)} tokens" if tokens else ""
                 if not quiet:
-                    say(f"ready after {duration(time.monotonic() - begun)}{room}")
+                    say(f"ready after {duration_text(time.monotonic() - begun)}{room}")
                 return 0
             if fresh and server.state in ENDED:
                 complain(clean(server.failure or f"the server stopped before it was ready: {server.log_path}", 500))
                 return 1
             if stage and stage != told and not quiet:
                 told = stage
-                say(f"{duration(time.monotonic() - begun):>8}  {STAGE_WORDS.get(stage, clean(stage, 80))}")
+                say(f"{duration_text(time.monotonic() - begun):>8}  {STAGE_WORDS.get(stage, clean(stage, 80))}")
             if keeper.gone():
                 complain(f"the keeper of server {server_id} is gone: `llmtune server logs {server_id}` shows its log")
                 return 1

@@ -14,7 +14,7 @@ from store.errors import StoreError
 from store.private_files import write_new_private
 from tui import plan_preview
 from tui.commands.demo import MODEL, VLLM, of_checkout
-from tui.metric_text import duration, money
+from tui.metric_text import money
 from tui.plan_form import PlanForm, form_of
 from tui.plan_preview import Basis, Preview
 from tui.screens.base import LlmtuneScreen
@@ -22,6 +22,7 @@ from tui.widgets.ask_line import AskLine
 from tui.widgets.confirm import Confirm
 from tui.widgets.grid_editor import GridEditor
 from tuning.demo import demo_plan
+from tuning.figures import duration_text
 from tuning.plan_file import load_plan
 from tuning.records import Plan, PlanError
 from tuning.sessions import create_session, start_keeper
@@ -86,7 +87,7 @@ class PlanEditing(LlmtuneScreen):
         price = f", {money(cost.money)}" if cost.money is not None else ""
         question = (
             f'Start "{clean(plan.name, 30)}": {cost.launches} launches, {cost.runs} runs, '
-            f"about {duration(3600 * cost.hours)}{price} (time: {cost.basis})?"
+            f"about {duration_text(3600 * cost.hours)}{price} (time: {cost.basis})?"
         )
 
         def answered(yes: bool | None) -> None:

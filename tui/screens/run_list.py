@@ -15,12 +15,12 @@ from engine.text import clean
 from store.clock import parse_utc
 from store.reader import RunLine
 from tui.format import local_minute
-from tui.metric_text import duration
 from tui.run_words import candidate_label
 from tui.screens.base import Number
 from tui.screens.filtering import FilteringScreen
 from tui.screens.run_charts import RunChartsScreen, fitted
 from tui.widgets.run_table import TITLES, RunTable, cells, line
+from tuning.figures import duration_text
 
 if TYPE_CHECKING:
     from store.reader import Reader
@@ -145,7 +145,7 @@ class RunListScreen(FilteringScreen):
 def _duration(run: RunLine) -> str:
     if run.started_at is None or run.finished_at is None:
         return "not ended"
-    return duration((parse_utc(run.finished_at) - parse_utc(run.started_at)).total_seconds())
+    return duration_text((parse_utc(run.finished_at) - parse_utc(run.started_at)).total_seconds())
 
 
 def _matches(run: RunLine, labels: Mapping[int, str], words: list[str]) -> bool:
