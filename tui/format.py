@@ -15,13 +15,6 @@ def number(value: float | None, decimals: int = 0, unit: str = "") -> str:
     return f"{value:,.{decimals}f}{unit}"
 
 
-def fixed(value: float | None, width: int, decimals: int = 0, unit: str = "") -> str:
-    """`number`, right-aligned so that the digits of absent and present values stand in the same columns."""
-    if value is None or not math.isfinite(value):
-        return f"{ABSENT}{' ' * len(unit)}".rjust(width)
-    return number(value, decimals, unit).rjust(width)
-
-
 def rate(value: float | None) -> str:
     """A rate per second: one decimal below 100, none above."""
     return number(value, 1 if value is not None and abs(value) < 99.95 else 0, "/s")

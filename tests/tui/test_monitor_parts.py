@@ -12,7 +12,11 @@ from store.records import SampleRecord
 from tests.tui.conftest import NOW
 from tui.history import History
 from tui.monitor_layout import places
+from tui.panels.gauges import gauge_rows, history_width, readings
+from tui.panels.row import text_of
+from tui.subject import Look, subject_of
 from tui.watched import Watched
+from tui.watching import Watching
 
 
 def at(second: float) -> SampleRecord:
@@ -138,3 +142,30 @@ def test_what_happened_stands_once_after_another_window_was_read() -> None:
     early.adopt(seen(24, 60))
     assert told(early)[0] == whole[0]
     assert len(told(early)) == 2
+
+
+@pytest.mark.parametrize("width", [80, 96])
+def test_a_figure_of_a_gauge_is_never_cut(width: int) -> None:
+    watching = Watching(("http://127.0.0.1:8500",), None, NOW.timestamp())
+    server = watching.foreign["http://127.0.0.1:8500"]
+    for second, total in enumerate((0.0, 5e8)):
+        server.add(
+            replace(
+                at(second),
+                running=1e300,
+                waiting=12_345,
+                prompt_tokens=total,
+                preemptions=1e200 + 1e190 * second,
+                raw={"waiting_by_reason": {"capacity": 12_345.0, "deferred": 0.0}, "requests_finished": {"stop": 1e99}},
+            )
+        )
+    subject = subject_of(watching, "http://127.0.0.1:8500", Look(NOW, 60.0, 1.0, 0, 1, False))
+    history = [1.0] * history_width(width)
+    rows = {one.label: text_of(gauge_rows(one, history, width)[0]) for one in readings(subject)}
+    assert rows["running"].split()[1] == "1.0e+300"
+    assert rows["waiting"].split()[1] == "12,345"
+    assert rows["waiting"].rstrip().endswith("  capacity 12,345")
+    assert rows["prompt"].split()[1] == "5.0e+08/s"
+    assert "preempted 1.0e+200 " in rows["prompt"]
+    assert rows["requests"].rstrip().endswith("finished    1.0e+99")
+    assert len({row.index("▁" if "▁" in row else "█") for row in rows.values()}) == 1  # no value pushes its history

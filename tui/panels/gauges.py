@@ -6,9 +6,22 @@ from dataclasses import dataclass
 from engine.numbers import finite
 from engine.sample_record import requests_finished
 from engine.text import clean
-from tui.format import fixed, number, rate
+from tui.format import ABSENT
 from tui.panels.reading import a_second
-from tui.panels.row import ACCENT, ERROR, GOOD, MUTED, PLAIN, STRONG, WARNING, Row, fit
+from tui.panels.row import (
+    ACCENT,
+    ERROR,
+    GOOD,
+    MUTED,
+    PLAIN,
+    STRONG,
+    WARNING,
+    Row,
+    brief,
+    figure,
+    fit,
+    per_second,
+)
 from tui.subject import Subject
 from tui.widgets.spark import blocks
 
@@ -42,17 +55,18 @@ def readings(subject: Subject) -> tuple[Reading, ...]:
     seqs = subject.max_seqs
 
     def count(value: float | None) -> str:
-        return fixed(value if answers else None, 7)
+        return figure(value if answers else None, VALUE_W)
 
     def per_s(name: str) -> str:
-        return rate(watched.rate(name) if watched is not None and answers else None)
+        now = watched.rate(name) if watched is not None and answers else None
+        return ABSENT if now is None else per_second(now, VALUE_W)
 
     return (
         Reading(
             "kv",
             "KV cache",
             WARNING,
-            fixed(newest.kv_perc if newest else None, 7, 1, " %"),
+            figure(newest.kv_perc if newest else None, VALUE_W, 1, " %"),
             _size(subject),
             100.0,
         ),
@@ -61,7 +75,7 @@ def readings(subject: Subject) -> tuple[Reading, ...]:
             "running",
             GOOD,
             count(newest.running if newest else None),
-            f"of {number(seqs)} at most" if seqs is not None else "",
+            f"of {brief(seqs)} at most" if seqs is not None else "",
             seqs,
         ),
         Reading("waiting", "waiting", ERROR, count(newest.waiting if newest else None), _reasons(subject)),
@@ -95,7 +109,7 @@ def gauge_rows(reading: Reading, history: Sequence[float | None], width: int, he
 
 def _size(subject: Subject) -> str:
     size = subject.kv_tokens
-    return f"of {number(size)} tokens{' each' if subject.engines > 1 else ''}" if size is not None else ""
+    return f"of {brief(size)} tokens{' each' if subject.engines > 1 else ''}" if size is not None else ""
 
 
 def _reasons(subject: Subject) -> str:
@@ -104,7 +118,10 @@ def _reasons(subject: Subject) -> str:
     if not isinstance(reasons, dict):
         return ""
     known = [(why, n) for why, given in reasons.items() if (n := finite(given)) is not None]
-    return " · ".join(f"{clean(str(why), 12)} {number(n)}" for why, n in known[:2])
+    said = [f"{clean(str(why), 12)} {brief(n)}" for why, n in known[:2]]
+    if len(" · ".join(said)) > NOTE_W:  # a figure that is cut is another figure
+        said = [one for one, (_, n) in zip(said, known, strict=False) if n][:1]
+    return " · ".join(said)
 
 
 def _prefix_hits(subject: Subject) -> str:
@@ -114,7 +131,7 @@ def _prefix_hits(subject: Subject) -> str:
         found = watched.window.increase(lambda sample: sample.prefix_hits)
         asked = watched.window.increase(lambda sample: sample.prefix_queries)
         hits = min(100.0, 100 * found / asked) if found is not None and asked else None
-    return f"prefix hits {fixed(hits, 9, 1, ' %')}"
+    return f"prefix hits {figure(hits, 9, 1, ' %')}"
 
 
 def _preempted(subject: Subject) -> str:
@@ -122,17 +139,17 @@ def _preempted(subject: Subject) -> str:
     watched = subject.watched
     window = watched.window if watched is not None else None
     newest = window.newest if window is not None and subject.answers else None
-    said = f"preempted{fixed(newest.preemptions if newest else None, 9)}"
+    said = f"preempted{figure(newest.preemptions if newest else None, 9)}"
     if window is None or newest is None:
         return said
     lately = 60 * (a_second(window.increase(lambda sample: sample.preemptions), window) or 0.0)
     if lately >= 1000:
-        return f"{said} +{number(lately / 1000, 0, 'k/min')}"
-    return f"{said} +{number(lately, 0 if lately >= 1 else 1, '/min')}" if lately else said
+        return f"{said} +{brief(lately / 1000, 0, 'k/min', 8)}"
+    return f"{said} +{brief(lately, 0 if lately >= 1 else 1, '/min')}" if lately else said
 
 
 def _finished(subject: Subject) -> str:
     """In all; of a server that ended too, as that is what it did."""
     watched = subject.watched
     known = watched.answered if watched is not None and (subject.answers or subject.ended) else None
-    return f"finished {fixed(requests_finished(known) if known else None, 10)}"
+    return f"finished {figure(requests_finished(known) if known else None, 10)}"
