@@ -103,15 +103,15 @@ def _spread(
     server: ServerSample, previous: ServerSample | None, wanted: Sequence[str], unit: str, scale: float
 ) -> dict[str, dict[str, float | None]]:
     return {
-        name: _figures(between(previous.histograms.get(name) if previous else None, histogram), unit, scale)
+        name: histogram_json(between(previous.histograms.get(name) if previous else None, histogram), unit, scale)
         for name in wanted
         if (histogram := server.histograms.get(name))
     }
 
 
-def _figures(histogram: Histogram | None, unit: str, scale: float) -> dict[str, float | None]:
-    """In `unit`, of which one of the histogram's own has `scale`. A percentile that the buckets do not resolve is None,
-    with its bound in `…_below_ms` or `…_above_ms`."""
+def histogram_json(histogram: Histogram | None, unit: str, scale: float) -> dict[str, float | None]:
+    """Count, mean and percentiles in `unit`, of which one of the histogram's own has `scale`. A percentile that the
+    buckets do not resolve is None, with its bound in `…_below_ms` or `…_above_ms`."""
     average = mean(histogram)
     figures: dict[str, float | None] = {
         "count": histogram.count if histogram else None,

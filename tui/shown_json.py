@@ -3,9 +3,8 @@
 import json
 from typing import Any
 
-from engine.histograms import mean, percentile
 from engine.metric_names import LATENCIES
-from engine.window import Window
+from engine.snapshot import histogram_json
 from tui.subject import Subject
 
 
@@ -33,21 +32,8 @@ def shown_json(subject: Subject) -> str:
             "prompt_tok_per_s": watched.rate("prompt") if newest else None,
             "requests_per_s": watched.rate("requests") if newest else None,
         },
-        "latency": {name: _latency(window, name) for name in LATENCIES} if newest else None,
+        "latency": {name: histogram_json(window.histogram(name), "ms", 1000) for name in LATENCIES} if newest else None,
         "gpus": newest.raw.get("gpus", []) if newest else [],
         "limited_by": limit.text if limit is not None else None,
     }
     return json.dumps(shown, indent=1, ensure_ascii=False)
-
-
-def _latency(window: Window, name: str) -> dict[str, float | None]:
-    histogram = window.histogram(name)
-    average = mean(histogram)
-    found: dict[str, float | None] = {
-        "count": histogram.count if histogram else None,
-        "mean_ms": None if average is None else 1000 * average,
-    }
-    for perc in (50, 90, 99):
-        value = percentile(histogram, perc)
-        found[f"p{perc}_ms"] = None if value is None or value.value is None else 1000 * value.value
-    return found

@@ -143,6 +143,7 @@ async def test_keys_window_freeze_copy(app: LlmtuneApp, filled: Path, writer: Wr
         await pilot.pause()
         shown = json.loads(app.clipboard)
         assert (shown["running"], shown["url"]) == (7.0, "http://127.0.0.1:8000")
+        assert {"count", "mean_ms", "p50_ms", "p90_ms", "p99_ms"} <= shown["latency"]["ttft"].keys()  # as `snapshot`
 
 
 async def test_the_monitor_alone_shows_what_runs_at_once(data_dir: Path, filled: Path) -> None:
