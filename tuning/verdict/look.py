@@ -8,10 +8,26 @@ from tuning.verdict.boundary import FIRST_LOOK, bar, bars
 from tuning.verdict.decisions import decide, interval, more_blocks
 from tuning.verdict.drift import drift
 from tuning.verdict.layout import Fit, comparable, connected, fit
-from tuning.verdict.moderation import Variances, comparison, noise, variances
+from tuning.verdict.moderation import PRIOR_DF, Variances, comparison, noise, variances
 from tuning.verdict.outliers import Screened, screen
-from tuning.verdict.records import BASELINE, FINAL_STATES, Drift, LaunchValue, Look, Noise, Prior, Range, Rules, Verdict
+from tuning.verdict.records import (
+    BASELINE,
+    FINAL_STATES,
+    Drift,
+    LaunchValue,
+    Look,
+    Noise,
+    Prior,
+    Range,
+    Rules,
+    State,
+    Verdict,
+)
 from tuning.verdict.student import ratio
+from tuning.verdict.unequal import PRIOR_DF as UNEQUAL_PRIOR_DF
+from tuning.verdict.unequal import noisiest
+
+DECIDED: frozenset[State] = frozenset({"better", "worse", "equivalent"})
 
 
 def look(values: Sequence[LaunchValue], rules: Rules, in_play: Collection[int], prior: Prior | None = None) -> Look:
@@ -34,13 +50,22 @@ def look(values: Sequence[LaunchValue], rules: Rules, in_play: Collection[int], 
         return Look(0, nothing, (), Noise(None, 0.0), Drift(), usable.dropped)
 
     screened = screen(usable.kept)
-    fitted, found = screened.fitted, variances(screened.fitted, prior)
+    fitted = screened.fitted
+    noisy = noisiest(fitted, rules.candidates)
+    prior_df = PRIOR_DF
+    if noisy:
+        rules, prior_df = replace(rules, strict=True), UNEQUAL_PRIOR_DF
+    found = variances(fitted, prior, prior_df)
     verdicts = {candidate: _verdict(screened, found, candidate, blocks, rules) for candidate in candidates}
     if screened.set_aside:
         whole = fit(connected(usable.kept).kept)
-        before = variances(whole, prior)
-        bar_now = bar(rules, blocks)
-        verdicts = {j: replace(verdict, with_all=_range(whole, before, j, bar_now)) for j, verdict in verdicts.items()}
+        all_kept = Screened(whole, (), screened.suspect)
+        before, bar_now = variances(whole, prior, prior_df), bar(rules, blocks)
+        trimmed = {value.configuration for value in screened.set_aside}
+        for j, verdict in verdicts.items():
+            if j in trimmed:
+                verdict = _agreed(verdict, _verdict(all_kept, before, j, blocks, rules))
+            verdicts[j] = replace(verdict, with_all=_range(whole, before, j, bar_now))
     return Look(
         blocks=blocks,
         verdicts=verdicts,
@@ -49,6 +74,7 @@ def look(values: Sequence[LaunchValue], rules: Rules, in_play: Collection[int], 
         drift=drift(fitted, None if found is None else found.pooled, 0 if found is None else found.df),
         dropped=usable.dropped + screened.dropped,
         bar=bar(rules, blocks),
+        unequal=noisy,
     )
 
 
@@ -71,6 +97,13 @@ def looks(
 def latest(done: Sequence[Look]) -> Mapping[int, Verdict]:
     """Each candidate's last verdict: that of the look at which it left, or of the newest."""
     return {candidate: verdict for one in done for candidate, verdict in one.verdicts.items()}
+
+
+def _agreed(without: Verdict, with_all: Verdict) -> Verdict:
+    """What a candidate is called that has lost a launch: a noisy one would else win by what it is trimmed of."""
+    if without.state in DECIDED and without.state != with_all.state:
+        return replace(without, state="undecided", also=None)
+    return without
 
 
 def _verdict(screened: Screened, found: Variances | None, candidate: int, blocks: int, rules: Rules) -> Verdict:

@@ -48,12 +48,13 @@ def pooled(fitted: Fit, prior: Prior | None = None) -> tuple[float, float, bool]
     return (df * variance + prior.df * prior.sd**2) / (df + prior.df), df + prior.df, True
 
 
-def variances(fitted: Fit, prior: Prior | None = None) -> Variances | None:
+def variances(fitted: Fit, prior: Prior | None = None, prior_df: float = PRIOR_DF) -> Variances | None:
     """Each configuration's variance, drawn towards the pooled one; None without a degree of freedom.
 
-    s̃_g² = (6·s_p² + SS_g)/(6 + f_g) with ν_g = 6 + f_g, SS_g and f_g the sums of e² and 1 − h over g's launches
-    (Σ f_g = df). The form of Smyth 2004 (Stat. Appl. Genet. Mol. Biol. 3:3); the 6 is fixed, not estimated: a dozen
-    variances of three degrees cannot tell it. In a block layout SS_g holds a share of the others' variance, too.
+    s̃_g² = (d_0·s_p² + SS_g)/(d_0 + f_g) with ν_g = d_0 + f_g, d_0 = `prior_df`, SS_g and f_g the sums of e² and
+    1 − h over g's launches (Σ f_g = df). The form of Smyth 2004 (Stat. Appl. Genet. Mol. Biol. 3:3); d_0 is fixed, not
+    estimated: a dozen variances of three degrees cannot tell it. In a block layout SS_g holds a share of the others'
+    variance, too.
     """
     found = pooled(fitted, prior)
     if found is None:
@@ -62,7 +63,7 @@ def variances(fitted: Fit, prior: Prior | None = None) -> Variances | None:
     squares = fitted.by_configuration(fitted.residuals**2)
     free = fitted.by_configuration(1 - fitted.leverages).clip(min=0)
     of = {
-        configuration: ((PRIOR_DF * variance + float(ss)) / (PRIOR_DF + float(f)), PRIOR_DF + float(f))
+        configuration: ((prior_df * variance + float(ss)) / (prior_df + float(f)), prior_df + float(f))
         for configuration, ss, f in zip(fitted.configurations, squares, free, strict=True)
     }
     return Variances(variance, df, of, used)

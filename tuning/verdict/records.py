@@ -147,7 +147,8 @@ class Look:
 
     `verdicts` are of the candidates in play. `set_aside` are outliers that the result does without; `dropped` are
     launches that cannot be compared with the baseline (their block has none). `bar` is what a standardised
-    difference must exceed, None before the second block.
+    difference must exceed, None before the second block. `unequal` are candidates far noisier than the rest; while
+    there are any, the bar is that of `strict` rules.
     """
 
     blocks: int
@@ -157,3 +158,4 @@ class Look:
     drift: Drift
     dropped: tuple[LaunchValue, ...] = ()
     bar: float | None = None
+    unequal: tuple[int, ...] = ()

@@ -84,14 +84,16 @@ def test_there_are_no_random_numbers_in_them() -> None:
 
 
 def test_the_margin_for_unequal_noise() -> None:
-    assert [kappa(k) for k in (1, 10, 11, 15, 16, 27)] == [1.12, 1.12, 1.10, 1.10, 1.07, 1.07]
+    assert [kappa(k) for k in (1, 10, 11, 15, 16, 27)] == [1.12, 1.12, 1.08, 1.08, 1.07, 1.07]
     assert {kappa(k, strict=True) for k in (1, 12, 27)} == {1.25}
 
 
 def test_bars_are_bounds_with_the_margin() -> None:
-    rules = Rules(12, 4)
-    assert bars(rules) == pytest.approx([1.10 * u for u in bounds(12, 4, 3)])
-    assert bars(replace(rules, strict=True)) == pytest.approx([1.25 * u for u in bounds(12, 4, 3)])
+    rules, u = Rules(12, 4), bounds(12, 4, 3)
+    assert bars(rules) == pytest.approx([1.5 * u[0], 1.08 * u[1], 1.08 * u[2]])  # more at the first of several looks
+    assert bars(replace(rules, strict=True)) == pytest.approx([1.5 * u[0], 1.25 * u[1], 1.25 * u[2]])
+    assert bars(Rules(12, 2)) == pytest.approx([1.08 * bounds(12, 2, 3)[0]])
+    assert bars(Rules(2, 3)) == pytest.approx([1.12 * bound for bound in bounds(2, 3, 1)])
     assert [bar(rules, n) for n in (0, 1, 2, 4)] == [None, None, bars(rules)[0], bars(rules)[2]]
     assert bars(Rules(3, 1)) == ()
     with pytest.raises(IndexError):
