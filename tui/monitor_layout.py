@@ -51,6 +51,7 @@ _ORDER: tuple[tuple[str, int], ...] = (
     ("rules", 2),
     ("overview", 0),
     ("rules", 3),
+    ("limit", 0),
     ("latencies", 8),
     ("details", BELOW_LINES),
     ("gpu", 0),
@@ -61,11 +62,17 @@ _ORDER: tuple[tuple[str, int], ...] = (
 )
 
 
-def places(width: int, height: int, state: int = 2, gpu: int = 3, overview: int = 0) -> Places:
+def places(width: int, height: int, state: int = 2, gpu: int = 3, overview: int = 0, limit: int = 2) -> Places:
     """The blocks for a room of `width` cells and `height` lines. `state` is how many lines that block has to say,
-    `gpu` how many the GPUs would take, `overview` how many servers there are to list (0: no overview)."""
+    `gpu` how many the GPUs would take, `overview` how many servers there are to list (0: no overview), `limit` how many
+    what limits the server would take."""
     found = Places(side=side_width(width))
-    said = {"state": state, "gpu": gpu, "overview": min(overview + 1, height // LISTED) if overview else 0}
+    said = {
+        "state": state,
+        "gpu": gpu,
+        "limit": limit,
+        "overview": min(overview + 1, height // LISTED) if overview else 0,
+    }
     for block, lines in _ORDER:
         wanted = lines or said.get(block, 0)
         if block == "latencies" and width - found.side < LATENCIES_W:

@@ -7,12 +7,14 @@ from itertools import product
 
 import pytest
 
+from engine.bottleneck import Limit
 from store.clock import format_utc
 from store.records import SampleRecord
 from tests.tui.conftest import NOW
 from tui.history import History
 from tui.monitor_layout import places
 from tui.panels.gauges import gauge_rows, history_width, readings
+from tui.panels.limit import lines_wanted
 from tui.panels.row import text_of
 from tui.subject import Look, subject_of
 from tui.watched import Watched
@@ -80,6 +82,13 @@ def test_a_terminal_of_80x24_has_all_that_must_be_seen_at_once() -> None:
     assert found.events >= 2
     trouble = places(80, 22, state=4)
     assert (trouble.gauges, trouble.latencies, trouble.gpu, trouble.limit) == (6, 5, 3, 2)
+
+
+def test_what_limits_a_server_has_its_third_line_where_there_is_room() -> None:
+    assert (places(80, 22, gpu=1, limit=3).limit, places(80, 22, gpu=1).limit) == (3, 2)
+    assert places(80, 22, gpu=3, state=4, limit=3).limit == 2
+    long = Limit("kv", "KV-bound (all 8 engines): KV above 95 % for the last 46 s, 137 preemptions.", {}, "Raise " * 20)
+    assert (lines_wanted(None, 78), lines_wanted(long, 78), lines_wanted(long, 300)) == (2, 3, 2)
 
 
 def test_a_long_list_of_servers_leaves_room_for_the_shown_one() -> None:

@@ -11,6 +11,7 @@ from tui.panels.row import ACCENT, GOOD, MUTED, PLAIN, STRONG, WARNING, Piece, R
 GLYPHS = {"compute": ("●", GOOD), "client": ("○", ACCENT), "idle": ("○", MUTED), "unknown": ("?", MUTED)}
 LIMITED = ("▶", WARNING)
 LONGEST = 600
+FEWEST, MOST = 2, 3  # lines: few findings need the third
 
 
 def limit_rows(limit: Limit | None, width: int, lines: int = 2) -> list[Row]:
@@ -25,6 +26,11 @@ def limit_rows(limit: Limit | None, width: int, lines: int = 2) -> list[Row]:
             line = [*(line[:-1] if _width(line) + 2 > width - 2 else line), ("…", PLAIN)]
         rows.append(fit(_joined([(f"{glyph} ", kind) if at == 0 else ("  ", PLAIN), *_spaced(line)]), width))
     return rows
+
+
+def lines_wanted(limit: Limit | None, width: int) -> int:
+    """Lines that it takes in whole, between FEWEST and MOST."""
+    return min(MOST, max(FEWEST, len(_wrapped(limit, width - 2)))) if limit is not None and width >= 8 else FEWEST
 
 
 def _wrapped(limit: Limit, width: int) -> list[list[Piece]]:

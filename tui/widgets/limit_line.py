@@ -9,7 +9,7 @@ from tui.widgets.lines import Lines
 
 
 class LimitLine(Lines):
-    """Two lines at 80 columns. Empty while there is nothing to say, or while the server does not answer."""
+    """Two or three lines. Empty while there is nothing to say, or while the server does not answer."""
 
     DEFAULT_CSS = "LimitLine { height: 2; padding: 0 1; }"
 

@@ -9,6 +9,8 @@ from textual.widget import Widget
 from tui.monitor_layout import TALL, Places, places, side_width
 from tui.panels.gauges import gauge_rows, history_width, readings
 from tui.panels.gpus import lines_wanted
+from tui.panels.limit import FEWEST
+from tui.panels.limit import lines_wanted as limit_lines
 from tui.panels.overview import Overview, overview_rows
 from tui.panels.row import MUTED
 from tui.panels.state import state_rows
@@ -40,6 +42,7 @@ class MonitorPanel(Widget):
         super().__init__()
         self._places: Places | None = None
         self._drawn: tuple[Subject, Sequence[Overview], bool] | None = None
+        self._limit: tuple[object, int, int] = None, 0, FEWEST  # whose, at what width, the most lines it took
 
     def compose(self) -> ComposeResult:
         with Vertical(id="monitor-left"):
@@ -62,7 +65,9 @@ class MonitorPanel(Widget):
         if self.size.width > PADDING and self.size.height:
             state = state_rows(subject, self._width())
             gpu = lines_wanted(subject.watched.window, subject.look.chosen_gpu) if subject.watched is not None else 1
-            if self._place(len(state), len(others) if len(others) > 1 or listing else 0, alone, gpu):
+            if self._place(
+                len(state), len(others) if len(others) > 1 or listing else 0, alone, gpu, self._told(subject)
+            ):
                 self.call_after_refresh(self._fill, TRIES)
             else:
                 self._fill()
@@ -71,13 +76,22 @@ class MonitorPanel(Widget):
         """Cells of a line of the blocks."""
         return self.size.width - side_width(self.size.width) - PADDING
 
-    def _place(self, state: int, servers: int, alone: bool, gpu: int) -> bool:
+    def _told(self, subject: Subject) -> int:
+        """Lines of what limits it; once they were many they stay, as a block that comes and goes moves all below it."""
+        watched, width = subject.watched, self._width()
+        whose, at, most = self._limit
+        limit = watched.limit(subject.knobs) if watched is not None and subject.limited else None
+        most = max(limit_lines(limit, width), most if (whose, at) == (subject.url, width) else FEWEST)
+        self._limit = subject.url, width, most
+        return most
+
+    def _place(self, state: int, servers: int, alone: bool, gpu: int, limit: int) -> bool:
         """Give each block its lines; True where that changed any. `alone`: no block of one server is shown."""
         width, height = self.size
         if alone:
             wanted = Places(state=min(state, height), overview=max(0, height - state) if servers else 0)
         else:
-            wanted = places(width, height, state, gpu, servers)
+            wanted = places(width, height, state, gpu, servers, limit)
         if wanted == self._places:
             return False
         self._places = wanted
