@@ -1,5 +1,6 @@
 """What happened to a server, told from its samples: the events of servers that nobody writes events for. Pure."""
 
+from engine.load_states import KV_FULL_PERC, KV_STILL_FULL_PERC
 from engine.sample_record import requests_finished
 from engine.window import started_anew
 from store.clock import unix_seconds
@@ -8,7 +9,6 @@ from tui.format import span
 from tui.gpu_happenings import GpuHappenings
 from tui.liveness import STALLED_S, answered
 
-KV_FULL, KV_ROOMY = 95.0, 90.0  # said above the first, over below the second, so that it is not said each second
 SILENT_LOOKS = 2
 QUIET_S = 60.0  # preemptions begin anew after so long without one
 
@@ -86,12 +86,12 @@ class Happenings:
         kv = sample.kv_perc
         if kv is None:
             return []
-        if kv > KV_FULL and not self._is_full:
+        if kv > KV_FULL_PERC and not self._is_full:
             self._is_full = True
-            return [] if is_first else [("warning", f"KV cache above {KV_FULL:g} %")]
-        if kv < KV_ROOMY and self._is_full:
+            return [] if is_first else [("warning", f"KV cache above {KV_FULL_PERC:g} %")]
+        if kv < KV_STILL_FULL_PERC and self._is_full:
             self._is_full = False
-            return [("info", f"KV cache below {KV_ROOMY:g} % again")]
+            return [("info", f"KV cache below {KV_STILL_FULL_PERC:g} % again")]
         return []
 
 

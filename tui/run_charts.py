@@ -9,11 +9,12 @@ from store.records import SampleRecord
 from store.thinning import peak
 from tui.chart import MARKERS, Point, finite, round_top
 from tui.format import number
+from tui.happenings import QUIET_S
+from tui.liveness import answered
 from tui.run_series import Read, Track, gauge, over, percentile_over, percentiles, rate, track
 
 GROUPS = ("scheduler", "load", "GPU")
 FAR = 3.0  # a limit is drawn where the line comes within a third of it; else it would press the line flat
-QUIET_S = 30.0  # preemptions begin again after so long without one
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +219,7 @@ def _seen(found: Track) -> list[Mark]:
     marks = [Mark(found.times[at], "x", "the server started anew", True) for at in sorted(found.anew)]
     silent, thrown, quiet_since = False, None, None
     for at, sample in zip(found.times, found.samples, strict=True):
-        answers = sample.running is not None or sample.generation_tokens is not None
+        answers = answered(sample)
         if not answers and not silent and "error" in sample.raw:
             marks.append(Mark(at, "?", "no answer from the server"))
         silent = not answers

@@ -6,7 +6,7 @@ from typing import Any
 from engine.numbers import finite
 from engine.window import Window
 from store.records import SampleRecord
-from tui.panels.reading import MOST_LABELS, answered
+from tui.panels.reading import MOST_LABELS, last_answer
 from tui.panels.row import GOOD, MUTED, PLAIN, WARNING, Row, brief, fit, group, outside, title
 
 
@@ -15,7 +15,7 @@ def adapter_rows(window: Window, answers: bool, width: int) -> list[Row]:
 
     Always of the same height: adapters come and go with each request.
     """
-    known = _use(answered(window))
+    known = _use(last_answer(window))
     if known is None:
         return []
     now = _use(window.newest) if answers else None

@@ -8,7 +8,7 @@ from engine.numbers import finite
 from engine.sample_record import kept_engines
 from engine.window import Window
 from store.records import SampleRecord
-from tui.panels.reading import answered
+from tui.panels.reading import last_answer
 from tui.panels.row import ERROR, GOOD, MUTED, PLAIN, STRONG, WARNING, Row, decimals_of, figure, fit, outside, title
 
 RATE_S = 5.0
@@ -33,7 +33,7 @@ class EngineRow:
 
 def read_engines(window: Window, answers: bool) -> list[EngineRow]:
     """A row an engine, in the server's order; empty where there is one only."""
-    known = _by_name(answered(window))
+    known = _by_name(last_answer(window))
     if len(known) < 2:
         return []
     now = _by_name(window.newest) if answers else {}

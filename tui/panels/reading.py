@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from engine.numbers import finite
 from engine.window import Window
 from store.records import SampleRecord
+from tui.liveness import answered
 
 MOST_LABELS = 6  # of one group: reasons, sources, adapters. Their number is the server's, and may be anything
 
@@ -17,21 +18,17 @@ def numbers(sample: SampleRecord | None, group: str) -> dict[str, float]:
     return {str(key): found for key, value in values.items() if (found := finite(value)) is not None}
 
 
-def answered(window: Window) -> SampleRecord | None:
+def last_answer(window: Window) -> SampleRecord | None:
     """The newest sample in which the server answered, from which labels are known also while it does not."""
     newest = window.newest
-    if newest is None or _has_answer(newest):
+    if newest is None or answered(newest):
         return newest
-    return next((one for one in reversed(window.samples) if _has_answer(one)), None)
-
-
-def _has_answer(sample: SampleRecord) -> bool:
-    return sample.running is not None or "counters" in sample.raw
+    return next((one for one in reversed(window.samples) if answered(one)), None)
 
 
 def growths(window: Window, group: str) -> dict[str, float | None]:
     """How much each total of a group grew over the window, the first MOST_LABELS of them."""
-    names = list(numbers(answered(window), group))[:MOST_LABELS]
+    names = list(numbers(last_answer(window), group))[:MOST_LABELS]
     return {name: window.total(group, name) for name in names}
 
 

@@ -9,7 +9,7 @@ from engine.window import Window
 from store.clock import format_utc, unix_seconds
 from store.records import SampleRecord
 from tui.format import ABSENT, local_clock
-from tui.panels.reading import MOST_LABELS, a_second, answered, growths, numbers, share_perc
+from tui.panels.reading import MOST_LABELS, a_second, growths, last_answer, numbers, share_perc
 from tui.panels.row import (
     ERROR,
     GOOD,
@@ -37,7 +37,7 @@ SOURCES = {"local_compute": "computed", "local_cache_hit": "cached", "external_k
 
 def scheduler_rows(window: Window, answers: bool, width: int, kv_tokens: float | None = None) -> list[Row]:
     """The panel, `width` cells wide. `kv_tokens` is the size of the KV cache where it is known from elsewhere."""
-    newest, known = window.newest if answers else None, answered(window)
+    newest, known = window.newest if answers else None, last_answer(window)
     rows = [
         title("scheduler", width, window.seconds),
         _kv(newest, known, kv_tokens),
@@ -68,7 +68,7 @@ def _caches(window: Window, answers: bool) -> list[Row]:
     queried = window.increase(lambda sample: finite(sample.prefix_queries)) if answers else None
     hit = window.increase(lambda sample: finite(sample.prefix_hits)) if answers else None
     rows = [_cache("prefix hits", hit, queried, window)]
-    totals = numbers(answered(window), "counters")
+    totals = numbers(last_answer(window), "counters")
     for name, queries, hits in (
         ("external", "external_prefix_queries", "external_prefix_hits"),
         ("multi-modal", "mm_queries", "mm_hits"),
@@ -113,7 +113,7 @@ def _last_preemption(window: Window) -> float | None:
 
 def _waiting(window: Window, newest: SampleRecord | None, width: int) -> list[Row]:
     """By reason, where the server tells any; else how many in all."""
-    names = list(numbers(answered(window), "waiting_by_reason"))[:MOST_LABELS]
+    names = list(numbers(last_answer(window), "waiting_by_reason"))[:MOST_LABELS]
     now: Mapping[str, float | None] = numbers(newest, "waiting_by_reason")
     if not names:
         names, now = ["in all"], {"in all": finite(newest.waiting) if newest is not None else None}
@@ -133,20 +133,20 @@ def _rates(name: str, of: str, names: Sequence[str], window: Window, answers: bo
 
 def _finished(window: Window, answers: bool, width: int) -> list[Row]:
     """By reason. What only goes wrong now and then has a cell once it has."""
-    totals = numbers(answered(window), "requests_finished")
+    totals = numbers(last_answer(window), "requests_finished")
     names = [name for name, total in totals.items() if total or name in ("stop", "length")]
     return _rates("ended /s", "requests_finished", names, window, answers, width)
 
 
 def _rejected(window: Window, answers: bool, width: int) -> list[Row]:
     """Requests not admitted; only where a server counts them."""
-    names = list(numbers(answered(window), "rejections"))
+    names = list(numbers(last_answer(window), "rejections"))
     return _rates("refused/s", "rejections", names, window, answers, width)
 
 
 def _prompt_sources(window: Window, answers: bool, width: int) -> list[Row]:
     """Where the prompt tokens of the window came from, in percent."""
-    totals = numbers(answered(window), "prompt_by_source")
+    totals = numbers(last_answer(window), "prompt_by_source")
     grown = growths(window, "prompt_by_source") if answers else {}
     whole = window.total("prompt_by_source") if answers else None
     cells = []

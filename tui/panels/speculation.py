@@ -1,7 +1,7 @@
 """Speculative decoding over a window: how much of what is drafted is accepted, and up to which position."""
 
 from engine.window import Window
-from tui.panels.reading import a_second, answered, growths, numbers, share_perc
+from tui.panels.reading import a_second, growths, last_answer, numbers, share_perc
 from tui.panels.row import ACCENT, MUTED, PLAIN, Row, brief, decimals_of, figure, fit, named, title
 from tui.widgets.spark import bar
 
@@ -14,7 +14,7 @@ def speculation_rows(window: Window, answers: bool, width: int) -> list[Row]:
     As vLLM's own log has it: acceptance is accepted tokens of drafted ones; the mean length of a step is one token and
     those accepted of its draft.
     """
-    if "spec_drafts" not in numbers(answered(window), "counters"):
+    if "spec_drafts" not in numbers(last_answer(window), "counters"):
         return []
     drafts, drafted, accepted = (
         window.total("counters", name) if answers else None
@@ -28,7 +28,7 @@ def speculation_rows(window: Window, answers: bool, width: int) -> list[Row]:
         named("a step makes", figure(length, 11, 2), "tokens"),
     ]
     positions = growths(window, "spec_accepted_by_position") if answers else {}
-    known = sorted(numbers(answered(window), "spec_accepted_by_position"), key=_position)[:MOST_POSITIONS]
+    known = sorted(numbers(last_answer(window), "spec_accepted_by_position"), key=_position)[:MOST_POSITIONS]
     for name in known:
         share = share_perc(positions.get(name), drafts)
         rows.append(
