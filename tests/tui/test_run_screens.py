@@ -151,6 +151,17 @@ async def test_a_rejected_run_says_why_first(data_dir: Path) -> None:
         assert shown(pilot).index("3 of 200 requests failed [/x]") < shown(pilot).index("KV-bound")
 
 
+async def test_a_terminal_that_grew_shows_the_words_that_were_cut(data_dir: Path) -> None:
+    end = "of which the workload explains none"
+    _, _, run_id = record_run(data_dir, state="rejected", reason=f"39 % of the prompt {'x' * 60} {end}")
+    async with LlmtuneApp(data_dir, None).run_test(size=(60, 24)) as pilot:
+        await opened(pilot, run_id)
+        assert "(now 0.92)." not in shown(pilot)
+        await pilot.resize_terminal(*LARGE)
+        await fed(pilot, lambda: "(now 0.92)." in shown(pilot))
+        assert end in shown(pilot)
+
+
 async def test_a_server_s_whole_life_shows_its_runs(data_dir: Path) -> None:
     _, server_id, run_id = record_run(data_dir)
     async with LlmtuneApp(data_dir, None).run_test(size=LARGE) as pilot:

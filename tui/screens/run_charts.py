@@ -131,21 +131,27 @@ class RunChartsScreen(LlmtuneScreen):
         if snapshot is before:
             return
         self._view = snapshot
-        self.query_one("#title", Static).update(Content(snapshot.title).truncate(self.size.width - 2, ellipsis=True))
-        said = self.query_one("#said", Static)
-        lines = SAID_TALL if self.has_class("-tall") else SAID
-        said.update(Content(fitted(snapshot.said, self.size.width - 2, lines)))
-        said.set_class(bool(snapshot.said), "-said")
-        said.set_class(snapshot.bad, "-bad")
+        self._say_what_it_is(snapshot)
         self.query_one(ChartStack).show(snapshot.charts)
         self._say_moment()
         if before is None:
             self.refresh_bindings()
 
     def redraw(self) -> None:
-        """In another size there may be room for other keys."""
+        """In another size there is room for more or fewer words and keys."""
+        if self._view is not None:
+            self._say_what_it_is(self._view)
         self._say_moment()
         self.refresh_bindings()
+
+    def _say_what_it_is(self, view: ChartsView) -> None:
+        """Which run, how it ended, what limited it."""
+        self.query_one("#title", Static).update(Content(view.title).truncate(self.size.width - 2, ellipsis=True))
+        said = self.query_one("#said", Static)
+        lines = SAID_TALL if self.has_class("-tall") else SAID
+        said.update(Content(fitted(view.said, self.size.width - 2, lines)))
+        said.set_class(bool(view.said), "-said")
+        said.set_class(view.bad, "-bad")
 
     @on(ChartStack.Moved)
     def _say_moment(self) -> None:
