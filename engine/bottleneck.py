@@ -75,7 +75,8 @@ def what_limits(window: Window | Sequence[SampleRecord], knobs: Knobs, before: L
     kind, sentence, advice = judge.sleeps() or judge.verdict()
     if len(judged) > 1 and kind in ("kv", "sequences", "token_budget"):
         alike = sum(other.queue_share >= QUEUE_LASTS.stay for other in judged.values())
-        who = f"all {len(judged)} engines" if alike == len(judged) else f"engine {clean(name, 12)} of {len(judged)}"
+        one, count = clean(name, 12), len(judged)  # the figures are one engine's, also where all are alike
+        who = f"all {count} engines, here {one}" if alike == count else f"engine {one} of {count}"
         sentence = sentence.replace(":", f" ({who}):", 1)
     return Limit(kind, sentence, judge.evidence, advice)
 

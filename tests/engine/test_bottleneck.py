@@ -274,7 +274,7 @@ def test_the_engine_that_does_not_keep_up_is_named() -> None:
     limit = said(live(steady(running=200, waiting=16, kv=97, engines=engines(0.0, 16.0))))
     assert (limit.kind, limit.sentence[:25]) == ("kv", "KV-bound (engine 1 of 2):")
     both = said(live(steady(running=200, waiting=32, kv=97, engines=engines(16.0, 16.0))))
-    assert both.sentence.startswith("KV-bound (all 2 engines):")
+    assert both.sentence.startswith("KV-bound (all 2 engines, here ")
     # max-num-seqs holds for each engine, not for their sum.
     hostile = [dict(one, engine=f"\x1b[31m[/x]{at}" + "9" * 99) for at, one in enumerate(engines(0.0, 16.0))]
     odd = what_limits(live(steady(running=200, waiting=16, kv=97, engines=hostile)), KNOBS)
