@@ -75,6 +75,7 @@ def read_fixed(nvml: Nvml, handle: Any) -> Fixed:
 
 
 def read_slow(nvml: Nvml, handle: Any, now: float) -> Slow:
+    """Takes some 40 ms; `now` is monotonic."""
     pcie, ecc = "nvmlDeviceGetPcieThroughput", "nvmlDeviceGetTotalEccErrors"  # KiB/s; errors
     since_loaded = nvml.constant("NVML_VOLATILE_ECC", 0)
     mig = nvml.ask("nvmlDeviceGetMigMode", handle)  # [now, after the next reset]

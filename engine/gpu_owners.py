@@ -111,6 +111,7 @@ class OwnerLook:
         self._owners: Owners = NOBODY
 
     def of(self, sample: SampleRecord | None, servers: Sequence[ServerRecord]) -> Owners:
+        """Of the processes on the sample's GPUs, among our `servers`. It reads /proc: on a thread."""
         pids = frozenset(pids_of(sample))
         asked = (pids, tuple((one.id, one.pid, len(one.descendants)) for one in servers))
         if asked != self._of or self._clock() >= self._until:

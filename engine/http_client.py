@@ -32,6 +32,8 @@ class TooLarge(HttpError):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
+    """`body` is decoded."""
+
     status: int
     body: bytes
 

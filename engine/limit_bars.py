@@ -18,6 +18,7 @@ class Bar:
     stay: float
 
     def holds(self, value: float, said: bool) -> bool:
+        """Whether `value` is above it; `said`: it was when that was said last."""
         return value >= (self.stay if said else self.enter)
 
 

@@ -40,6 +40,7 @@ def listeners(proc: Path) -> list[Listener]:
 
 
 def v6_only(proc: Path) -> bool:
+    """Whether a socket on all IPv6 addresses takes no IPv4 here (net.ipv6.bindv6only)."""
     try:
         return (proc / "sys/net/ipv6/bindv6only").read_text().strip() == "1"
     except OSError:

@@ -44,6 +44,7 @@ class Reading:
 
     @property
     def answered(self) -> bool:
+        """Whether it is known what ran and what waited."""
         return self.running is not None and self.waiting is not None
 
 

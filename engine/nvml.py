@@ -76,6 +76,7 @@ class Nvml:
         return next((found for name in functions if (found := self.ask(name, *arguments)) is not None), None)
 
     def number(self, function: str, *arguments: Any, scale: float = 1.0) -> float | None:
+        """An answer that is a number, times `scale`; None for any other."""
         answer = self.ask(function, *arguments)
         return answer * scale if isinstance(answer, int | float) else None
 

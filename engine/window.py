@@ -63,6 +63,7 @@ class Window:
 
     @property
     def newest(self) -> SampleRecord | None:
+        """The last sample, whether the server answered or not."""
         return self._kept[-1][1] if self._kept else None
 
     def seen(self) -> float:

@@ -31,19 +31,11 @@ class ForeignServer(Watched):
     (`api_key`) is told a key.
     """
 
-    def __init__(
-        self,
-        url: str,
-        began: float,
-        *,
-        flags: Mapping[str, Any] | None = None,
-        pid: int | None = None,
-        api_key: str | None = None,
-    ) -> None:
+    def __init__(self, url: str, began: float, *, pid: int | None = None, api_key: str | None = None) -> None:
         super().__init__(began)
         self.url = url
         self.shown = redact(url)
-        self.flags = flags  # None: not known, which is not the same as none given
+        self.flags: Mapping[str, Any] | None = None  # not known, which is not the same as none given
         self.pid = pid
         self.name: str | None = None  # by its command line, until it says one itself
         self.found_at: float | None = None  # when it was last seen among this machine's servers, monotonic seconds

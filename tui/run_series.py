@@ -20,6 +20,7 @@ from tui.chart import Point, finite
 
 SLOTS = 240  # a counter is read at no more moments than this: more are no picture, and shorter ones flicker
 LEAST_S = 0.75  # a run's first and last sample lie a moment beside another one: no rate comes from so little
+MS = 1000.0  # in a second
 PERCENTILE_SLOTS, PERCENTILE_S = 60, 2.0  # a percentile wants some values to come from
 GAP, SHORTEST_GAP_S, NEIGHBOURS = 3.0, 3.0, 4
 
@@ -109,8 +110,8 @@ def rate(found: Track, read: Read) -> tuple[Point, ...]:
     return _joined(grown)
 
 
-def percentiles(found: Track, name: str, perc: float, scale: float = 1000.0) -> Bounded:
-    """A percentile of what came into a histogram between two moments, times `scale` (seconds to ms)."""
+def percentiles(found: Track, name: str, perc: float) -> Bounded:
+    """A percentile of what came into a histogram of seconds between two moments, in ms."""
     least = max(PERCENTILE_S, found.span / PERCENTILE_SLOTS)
     index = {at: number for number, at in enumerate(found.times)}
     signs: dict[float, str] = {}
@@ -124,13 +125,13 @@ def percentiles(found: Track, name: str, perc: float, scale: float = 1000.0) -> 
             if value is None:
                 pieces.append([])
             else:
-                pieces[-1].append((later, scale * value))
+                pieces[-1].append((later, MS * value))
                 if sign:
                     signs[later] = sign
     return Bounded(_joined(pieces), signs)
 
 
-def percentile_over(found: Track, name: str, perc: float, own: tuple[float, float], scale: float = 1000.0) -> str:
+def percentile_over(found: Track, name: str, perc: float, own: tuple[float, float]) -> str:
     """The percentile of all that came in within `own`, as `41 ms`'s number with its sign (`<10`); `–` without."""
     inside = [
         found.samples[at]
@@ -141,7 +142,7 @@ def percentile_over(found: Track, name: str, perc: float, own: tuple[float, floa
         return "–"
     before, now = histogram_of(inside[0], name), histogram_of(inside[-1], name)
     value, sign = _value(between(before, now) if before is not None else None, perc)
-    return "–" if value is None else f"{sign}{scale * value:,.0f}"
+    return "–" if value is None else f"{sign}{MS * value:,.0f}"
 
 
 def _value(come: Histogram | None, perc: float) -> tuple[float | None, str]:

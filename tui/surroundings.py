@@ -46,5 +46,6 @@ class Surroundings:
         return found(), owners.of(newest, servers)
 
     def close(self) -> None:
+        """Let NVML go."""
         if self._gpu is not None:
             self._gpu[0].close()

@@ -29,6 +29,7 @@ class Past:
         self._far: deque[tuple[float, SampleRecord]] = deque()
 
     def add(self, at: float, sample: SampleRecord) -> None:
+        """Take the next sample; `at` in unix seconds."""
         self._near.append((at, sample))
         while self._near[0][0] < at - DENSE_S:
             old = self._near.popleft()
@@ -38,15 +39,16 @@ class Past:
             self._far.popleft()
 
     def samples(self) -> Iterable[SampleRecord]:
+        """Oldest first."""
         return (sample for _, sample in chain(self._far, self._near))
 
 
 class Watched:
     """Samples come by `add`, in their order. `began` (unix seconds) is when it was asked first."""
 
-    def __init__(self, began: float, interval_s: float = 1.0, server_id: int | None = None) -> None:
+    def __init__(self, began: float, server_id: int | None = None) -> None:
         self.began = began
-        self.interval_s = interval_s
+        self.interval_s = 1.0  # between two samples
         self.server_id = server_id
         self.window = Window(DENSE_S)
         self.histories = {
@@ -153,6 +155,7 @@ class Watched:
 
     @property
     def error(self) -> str | None:
+        """What was wrong with the newest look, None where it was answered."""
         return self._pulse.error
 
     @property

@@ -146,6 +146,7 @@ class Judge:
         self._said: Limit | None = None
 
     def limit(self, sample: SampleRecord) -> dict[str, Any] | None:
+        """The finding with the next sample, as JSON."""
         self._window.add(sample)
         self._said = what_limits(self._window, self._target.knobs(sample), self._said)
         return asdict(self._said) if self._said else None

@@ -19,6 +19,8 @@ MOST_ENGINES = 16
 
 @dataclass(frozen=True, slots=True)
 class EngineRow:
+    """One engine now. `kv_perc` is 0 to 100, `tokens_per_s` those it generates, a mean of RATE_S."""
+
     name: str
     running: float | None
     waiting: float | None

@@ -62,6 +62,7 @@ class GpuNow:
         return None if self.total_gib is None else self.total_gib - (self.reserved_gib or 0.0)
 
     def budget_gib(self, utilization: float | None) -> float | None:
+        """What vLLM plans with at this gpu-memory-utilization (a share)."""
         usable = self.usable_gib
         return None if usable is None or utilization is None else utilization * usable
 

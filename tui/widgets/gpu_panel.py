@@ -33,8 +33,8 @@ class GpuPanel(Lines):
         Number("not visible from here", "a pid of the host's, or of another container"),
     )
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(id=id, classes=classes)
+    def __init__(self) -> None:
+        super().__init__()
         self._slots = Slots()
         self._drawn: tuple[object, ...] = ()
         self._again: Callable[[], None] | None = None

@@ -27,8 +27,8 @@ class LatencyTable(Lines):
         Number("mean, count", "exact mean of the window, and how many it is of"),
     )
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(id=id, classes=classes)
+    def __init__(self) -> None:
+        super().__init__()
         self._units = Units()
         self._slots = Slots()
         self._drawn: tuple[object, ...] = ()

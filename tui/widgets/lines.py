@@ -34,8 +34,8 @@ class Lines(Widget):
     Lines > .lines--accent { color: $accent; }
     """
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(id=id, classes=classes)
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
         self._rows: tuple[Row, ...] = ()
         self._looks: dict[str, Style] = {}
 

@@ -60,8 +60,8 @@ class MonitorDetails(Lines):
         Number("0 to …", "what a full column of a history stands for; a gap is a time without a value"),
     )
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(id=id, classes=classes)
+    def __init__(self) -> None:
+        super().__init__()
         self._slots = Slots()
         self._drawn: tuple[object, ...] = ()
 
