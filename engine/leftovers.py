@@ -13,8 +13,8 @@ from engine.process import boot_id, is_alive
 from engine.records import EngineError, ProcessIdentity
 from engine.stop import ReadGpuUsed, end_leftovers, find_ours, wait_released
 from store.clock import parse_utc, utc_now
-from store.reader import ACTIVE_SERVER_STATES, Reader
-from store.records import ServerRecord
+from store.reader import Reader
+from store.records import ACTIVE_SERVER_STATES, ServerRecord
 
 GRACE_S = 20.0
 # Two containers may share a data directory; each sees only its own processes and locks. Whoever keeps a server samples

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self
 
 from store.errors import NotFound, translated
 from store.records import (
+    ACTIVE_SERVER_STATES,
     EventRecord,
     ImportFileRecord,
     LaunchRecord,
@@ -24,8 +25,6 @@ from store.records import (
 )
 from store.rows import R, Remembered, from_row, shape
 from store.spread import spread
-
-ACTIVE_SERVER_STATES = ("starting", "ready", "stopping")
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,9 @@ RunKind = Literal["warmup", "measured"]
 RunState = Literal["running", "done", "rejected", "failed", "abandoned"]
 EventLevel = Literal["info", "warning", "error"]
 
+ACTIVE_SERVER_STATES: tuple[ServerState, ...] = ("starting", "ready", "stopping")
+"""Those of a server that has not ended."""
+
 
 @dataclass(frozen=True, slots=True)
 class SessionRecord:

@@ -12,7 +12,14 @@ from engine.knobs import knobs_of
 from engine.text import clean
 from store.clock import format_utc, parse_utc, unix_seconds, utc_now
 from store.errors import NotFound
-from store.records import LaunchRecord, RunRecord, SampleRecord, ServerRecord, SessionRecord
+from store.records import (
+    ACTIVE_SERVER_STATES,
+    LaunchRecord,
+    RunRecord,
+    SampleRecord,
+    ServerRecord,
+    SessionRecord,
+)
 from tui.chart import finite
 from tui.run_charts import Charts, Mark, charts
 from tui.run_words import bench_command, event_marks, load_marks, run_marks, run_title
@@ -152,7 +159,7 @@ class ServerSource:
         self._read_at = monotonic()
         server = reader.server(self._server_id)
         samples = self._samples.read(reader, self._server_id, None, None)
-        live = server.state in ("starting", "ready", "stopping")
+        live = server.state in ACTIVE_SERVER_STATES
         if self._view is not None and samples and self._view.span[1] == samples[-1].at and live:
             return self._view
         begun = server.ready_at or server.started_at or (samples[0].at if samples else utc_now())

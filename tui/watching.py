@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from engine.knobs import Knobs, knobs_of
 from engine.sample_record import kept_gpus
 from store.clock import unix_seconds
-from store.records import EventRecord, SampleRecord, ServerRecord
+from store.records import ACTIVE_SERVER_STATES, EventRecord, SampleRecord, ServerRecord
 from tui.foreign import ForeignServer, place
 from tui.watched import DENSE_S, WINDOWS_S, Watched
 
@@ -21,7 +21,6 @@ Key = int | str
 
 MANY = 4  # so many foreign servers are sampled as often as the shown one
 SLOW_S = 5.0  # beyond that, those that are not shown
-RUNS = ("starting", "ready", "stopping")
 EVERYWHERE = ("0.0.0.0", "::")
 FORGET_S = 60.0  # a found server that is gone leaves the list after so long
 
@@ -210,7 +209,7 @@ class Watching:
         for id, one in self.ours.items():
             its_host, its_port = _place(one)
             here = its_host == host or (server.local and one.reading.server.host in EVERYWHERE)
-            if here and its_port == port and one.reading.server.state in RUNS:
+            if here and its_port == port and one.reading.server.state in ACTIVE_SERVER_STATES:
                 return id
         return None
 

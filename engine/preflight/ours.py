@@ -12,7 +12,7 @@ from engine.process import boot_id, is_alive, markers
 from engine.records import ProcessIdentity
 from store.database import open_reader
 from store.location import database_file
-from store.records import ServerRecord, SessionRecord
+from store.records import ACTIVE_SERVER_STATES, ServerRecord, SessionRecord
 
 _UNFINISHED = ("waiting", "running", "paused")
 _MOST_NAMED = 3
@@ -131,7 +131,7 @@ def _sessions(sessions: tuple[OurSession, ...]) -> Check:
 
 def _server(data_dir: Path, row: ServerRecord, marked: Mapping[int, str]) -> OurServer:
     assert row.id is not None
-    active = row.state in ("starting", "ready", "stopping")
+    active = row.state in ACTIVE_SERVER_STATES
     pids = {pid for pid, marker in marked.items() if row.marker and marker == row.marker}
     if active:
         boot = row.boot_id or boot_id()

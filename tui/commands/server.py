@@ -13,13 +13,12 @@ from engine.model import check_model
 from engine.ports import free_port
 from engine.records import EngineError, ServerSpec
 from store.errors import NotFound
-from store.records import ServerRecord
+from store.records import ACTIVE_SERVER_STATES, ServerRecord
 from tui.commands.places import data_place, keeping, reading
 from tui.commands.server_text import follow_log, follow_start, follow_stop, last_lines, server_json, server_rows
 from tui.output import UsageError, columns, complain, say, say_json
 
 HOST = "127.0.0.1"
-ACTIVE = ("starting", "ready", "stopping")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -54,7 +53,7 @@ def choose(found: list[ServerRecord], name: str | None, what: str) -> ServerReco
 
 def by_hand(place: Path, *, active: bool) -> list[ServerRecord]:
     """Servers started by hand; those of a sweep belong to its session."""
-    return [s for s in servers(place) if s.session_id is None and (not active or s.state in ACTIVE)]
+    return [s for s in servers(place) if s.session_id is None and (not active or s.state in ACTIVE_SERVER_STATES)]
 
 
 def spec_of(rest: list[str] | None) -> ServerSpec:
@@ -128,7 +127,7 @@ def restart(args: argparse.Namespace) -> int:
 
 def listing(args: argparse.Namespace) -> int:
     place = data_place(args)
-    shown = servers(place) if args.all else [s for s in servers(place) if s.state in ACTIVE]
+    shown = servers(place) if args.all else [s for s in servers(place) if s.state in ACTIVE_SERVER_STATES]
     kept = {s.id: s.session_id is not None or is_running(place, "server", _number(s)) for s in shown}
     if args.json:
         say_json({"servers": [{**server_json(server), "keeper": kept[server.id]} for server in shown]})
