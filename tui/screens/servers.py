@@ -1,8 +1,6 @@
 """Servers: which there are, how the chosen one started, what its log says; start, stop, restart."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
@@ -15,35 +13,22 @@ from textual.widgets import DataTable, Static
 from engine.records import EngineError
 from engine.text import clean
 from store.errors import StoreError
-from store.records import EventRecord, ServerRecord
+from store.records import ACTIVE_SERVER_STATES, ServerRecord
 from tui.palette import Command
 from tui.screens.base import LlmtuneScreen, Number
 from tui.screens.new_server import NewServer
 from tui.screens.run_charts import open_history
 from tui.screens.server_details import ServerDetails
 from tui.server_text import checklist, command_line, detail_lines, details, flow
+from tui.servers_source import ServersSnapshot, ServersSource
 from tui.state_words import state_words
 from tui.widgets.confirm import Confirm
 from tui.widgets.copy import CopyPanel
-from tui.widgets.log_view import LogLines, LogTail, LogView
+from tui.widgets.log_view import LogView
 from tui.widgets.server_table import ServerTable
 
 if TYPE_CHECKING:
     from store.reader import Reader
-
-ACTIVE = ("starting", "ready", "stopping")
-LISTED = 200
-ENDED_S = 3.0
-
-
-@dataclass(frozen=True, slots=True)
-class ServersSnapshot:
-    """The servers, those that run first, then the newest; the log and events of the chosen one."""
-
-    servers: tuple[ServerRecord, ...] = ()
-    chosen: int | None = None
-    log: LogLines | None = None
-    events: tuple[EventRecord, ...] = ()
 
 
 class ServersScreen(LlmtuneScreen):
@@ -86,11 +71,7 @@ class ServersScreen(LlmtuneScreen):
         super().__init__()
         self._snapshot = ServersSnapshot()
         self._chosen: int | None = None  # read by the poller's thread
-        # Of the poller's thread alone:
-        self._tail: LogTail | None = None
-        self._marks: object = None
-        self._read_at = 0.0
-        self._ended: list[ServerRecord] = []
+        self._source = ServersSource()  # of the poller's thread alone
 
     def compose_body(self) -> ComposeResult:
         yield Static(
@@ -114,25 +95,7 @@ class ServersScreen(LlmtuneScreen):
     # feeding
 
     def refresh_from_store(self, reader: "Reader") -> ServersSnapshot:
-        servers = self._list(reader)
-        wanted = self._chosen
-        chosen = next((server for server in servers if server.id == wanted), next(iter(servers), None))
-        if chosen is None or chosen.id is None:
-            return ServersSnapshot(servers)
-        if chosen.log_path and (self._tail is None or self._tail.path != chosen.log_path):
-            self._tail = LogTail(chosen.log_path)
-        log = self._tail.read() if self._tail is not None and chosen.log_path else None
-        return ServersSnapshot(servers, chosen.id, log, tuple(reader.events(server_id=chosen.id, limit=20)))
-
-    def _list(self, reader: "Reader") -> tuple[ServerRecord, ...]:
-        """The servers to be listed. Those that have ended are read again when another one ends or begins, and now and
-        then: what is told of an end may come after it."""
-        active = reader.servers(active=True)
-        marks = (reader.server_marks(), {server.id for server in active})
-        if marks != self._marks or monotonic() >= self._read_at + ENDED_S:
-            self._ended = [server for server in reader.servers(newest=LISTED) if server.state not in ACTIVE]
-            self._marks, self._read_at = marks, monotonic()
-        return (*reversed(active), *reversed(self._ended))[:LISTED]
+        return self._source.read(reader, self._chosen)
 
     def show(self, snapshot: ServersSnapshot) -> None:
         before = self._server()
@@ -208,7 +171,7 @@ class ServersScreen(LlmtuneScreen):
         server = self._commandable("restart")
         if server is None:
             return
-        if server.state not in ACTIVE:
+        if server.state not in ACTIVE_SERVER_STATES:
             self.action_new(command_line(server), server.name)
             return
         question = f"Restart {server.name} on port {server.port}? Requests that it is answering are lost."
@@ -219,7 +182,7 @@ class ServersScreen(LlmtuneScreen):
         if action not in ("stop", "restart", "details", "monitor", "history", "log", "copy"):
             return True
         server = self._server()
-        return server is not None and (action != "stop" or server.state in ACTIVE)
+        return server is not None and (action != "stop" or server.state in ACTIVE_SERVER_STATES)
 
     def _commandable(self, deed: str) -> ServerRecord | None:
         """The chosen server if it is one that takes commands, else a line that says why not."""
@@ -298,7 +261,7 @@ class ServersScreen(LlmtuneScreen):
             Command("Copy the command line", "It is shown too", self.action_copy),
             Command("Monitor the server", "Its memory, scheduler and GPU", self.action_monitor),
         ]
-        if server.session_id is None and server.state in ACTIVE:
+        if server.session_id is None and server.state in ACTIVE_SERVER_STATES:
             commands += [
                 Command("Stop the server", "Asks once", self.action_stop),
                 Command("Restart the server", "Asks once", self.action_restart),
