@@ -13,6 +13,7 @@ import pytest
 from engine.records import EngineError, VllmTooOld
 from store.errors import NotFound, StoreFull
 from tui.cli import build_parser, main, split_rest
+from tui.commands.screens import have_terminal
 from tuning.records import PlanError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -200,6 +201,15 @@ def test_a_plans_mistakes_are_told_together(capsys: pytest.CaptureFixture[str], 
     told = capsys.readouterr().err.splitlines()
     assert len(told) >= 2
     assert all(line.startswith(f"llmtune: {plan}") for line in told)
+
+
+def test_screens_want_a_terminal_for_standard_error_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    for stream in ("stdin", "stdout", "stderr"):
+        monkeypatch.setattr(f"sys.{stream}.isatty", lambda: True, raising=False)
+    assert have_terminal()
+    monkeypatch.setattr("sys.stderr.isatty", lambda: False)
+    assert not have_terminal()  # Textual draws there: `2> file` left an empty screen
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])

@@ -15,8 +15,12 @@ if TYPE_CHECKING:
 
 
 def have_terminal() -> bool:
-    """Whether the screens can be shown: both ends are a terminal that can place its cursor."""
-    return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+    """Whether the screens can be shown: keys come from a terminal that can place its cursor, and Textual draws on what
+    is then standard error."""
+    return (
+        all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+        and os.environ.get("TERM", "dumb") != "dumb"
+    )
 
 
 def open_screens(
