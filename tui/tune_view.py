@@ -146,7 +146,8 @@ def state_text(view: TuneView, one: CandidateResult) -> Text:
     if one.failures and not measured:
         return Text("! no start", style="bold")
     if not measured:
-        return Text(f"· waiting{rejected}", style="dim")
+        still = "waiting" if view.session.state in LIVE_STATES else "not measured"
+        return Text(f"· {still}{rejected}", style="dim")
     return Text(f"· {rejected.removeprefix(', ') or 'measured'}")
 
 

@@ -202,6 +202,14 @@ def test_what_a_person_skipped_is_dropped_not_failed(running: TuneView) -> None:
     assert cells(replace(running, dropped=frozenset({1})))[1][-1] == "– dropped"
 
 
+def test_nothing_waits_in_a_session_that_is_over(running: TuneView) -> None:
+    one = replace(running.result.results[1], summaries={}, effects={}, failures=(), rejected=2)
+    apart = replace(running, launch=None, foregone=(), dropped=frozenset())
+    assert tune_view.state_text(apart, one).plain == "· waiting, 2 rejected"
+    over = replace(apart, session=replace(running.session, state="done"))
+    assert tune_view.state_text(over, one).plain == "· not measured, 2 rejected"
+
+
 def test_a_verdict_is_shown_once_there_is_one(running: TuneView) -> None:
     results = tuple(
         replace(one, effects={"total_tok_per_s": Effect(2, 0.02, 0.0, 0.04, verdict="undecided", more_blocks=2)})
