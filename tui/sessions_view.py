@@ -100,7 +100,8 @@ def session_line(session: SessionRecord, counts: "SessionProgress | None", alive
     """One line, from the record and the counts of its runs and launches."""
     number = session.id or 0
     runs = counts.runs if counts else {}
-    made = sum(runs.get(state, 0) for state in ("done", "rejected", "failed"))
+    planned = planned_runs(session)
+    made = min(planned, sum(runs.get(state, 0) for state in ("done", "rejected", "failed")))  # some were made once more
     model = PurePath(str(session.plan.get("model", ""))).name
     state = state_word(session.state, session.state not in LIVE_STATES or alive(number))
     cells = (
@@ -108,7 +109,7 @@ def session_line(session: SessionRecord, counts: "SessionProgress | None", alive
         clean(session.name, 17),
         state,
         str(max(0, len(session.candidates) - 1)),
-        f"{made}/{planned_runs(session)}",
+        f"{made}/{planned}",
         parse_utc(session.created_at).astimezone().strftime("%m-%d %H:%M"),
         short_outcome(session, runs, counts.launches if counts else {}),
     )

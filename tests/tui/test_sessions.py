@@ -217,7 +217,10 @@ def test_the_source_reads_again_only_after_a_commit(tmp_path: Path) -> None:
 def test_a_line_of_the_list_is_clean_and_found_by_its_words(tmp_path: Path) -> None:
     session_in(tmp_path)
     with open_reader(tmp_path / "llmtune.db") as reader:
-        line = session_line(reader.session(1), reader.progress()[1], lambda _: True)
+        counts = reader.progress()[1]
+        line = session_line(reader.session(1), counts, lambda _: True)
+        again = replace(counts, runs={**counts.runs, "rejected": counts.runs.get("rejected", 0) + 2})
+        assert session_line(reader.session(1), again, lambda _: True).cells[4] == "32/32"  # two were made once more
     assert all(cell.isprintable() for cell in line.cells)
     assert line.cells[4] == "32/32"
     assert matching((line,), "AWQ done") == (line,)
