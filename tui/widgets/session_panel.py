@@ -1,5 +1,7 @@
 """A session while it runs, and after: where it stands, what happens now, a table a workload, failures, cost."""
 
+import textwrap
+
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
@@ -19,6 +21,7 @@ BOTH_FROM = (120, 36)
 
 
 ROOMY_LINES = 30
+LIMITED_LINES = 2  # of what limited a candidate's runs, where there is room
 
 
 class SessionPanel(Vertical):
@@ -29,8 +32,7 @@ class SessionPanel(Vertical):
     SessionPanel > Static { padding: 0 1; height: auto; }
     SessionPanel .one { height: 1; }
     SessionPanel .title { color: $text-muted; height: 1; }
-    SessionPanel #limited { height: auto; max-height: 1; }
-    SessionPanel.-roomy #limited, SessionPanel.-calm #limited { max-height: 2; }
+    SessionPanel #limited { height: auto; }
     SessionPanel #command { color: $text-muted; max-height: 4; }
     SessionPanel #why { height: auto; max-height: 4; padding: 0 1; scrollbar-size-vertical: 1; }
     SessionPanel #why Static { height: auto; }
@@ -134,7 +136,9 @@ class SessionPanel(Vertical):
         """What limited the chosen candidate's runs, and its whole command line."""
         view, chosen = self._view, self.candidate
         limited = tune_view.limited_line(view, self.workload, chosen.index) if view and chosen else ""
-        self._say("limited", limited)
+        lines = LIMITED_LINES if self.has_class("-roomy") or self.has_class("-calm") else 1
+        wrapped = textwrap.wrap(limited, max(20, self.size.width - 2), max_lines=lines, placeholder=" …")
+        self._say("limited", "\n".join(wrapped))
         self.query_one("#limited").display = bool(limited)
         words = tune_view.serve_line(view.plan, chosen) if view and view.plan and chosen else ""
         self._say("command", words)
