@@ -16,7 +16,8 @@ from tui.monitor_layout import places
 from tui.panels.gauges import gauge_rows, history_width, readings
 from tui.panels.limit import lines_wanted
 from tui.panels.row import text_of
-from tui.subject import Look, subject_of
+from tui.panels.state import state_rows
+from tui.subject import Look, Subject, subject_of
 from tui.watched import Watched
 from tui.watching import Watching
 
@@ -178,3 +179,15 @@ def test_a_figure_of_a_gauge_is_never_cut(width: int) -> None:
     assert "preempted 1.0e+200 " in rows["prompt"]
     assert rows["requests"].rstrip().endswith("finished    1.0e+99")
     assert len({row.index("▁" if "▁" in row else "█") for row in rows.values()}) == 1  # no value pushes its history
+
+
+@pytest.mark.parametrize("width", [78, 60, 40, 24, 12])
+def test_the_first_line_loses_its_name_before_a_figure_and_never_half_a_figure(width: int) -> None:
+    words = ("x" * 28, "192.168.100.100:8000", "vLLM 0.25.1", "up 12:04:10")
+    subject = Subject(Look(NOW, 60.0, 1.0, 0, 1, False), 0.0, Watched(0.0), ("● answers", ""), words=words)
+    shown = text_of(state_rows(subject, width)[0]).rstrip()
+    assert len(shown) <= width
+    found = shown.split("  ")
+    assert found[0] == "● answers"
+    assert all(word in words for word in found[2:])
+    assert (found[2:] == list(words[1:])) == (width == 78)

@@ -2,12 +2,15 @@
 
 from textwrap import wrap
 
+from rich.cells import cell_len
+
 from engine.text import clean
-from tui.panels.row import ERROR, MUTED, PLAIN, STRONG, Piece, Row, fit, last, width_of
+from tui.panels.row import ERROR, MUTED, PLAIN, STRONG, Piece, Row, fit, last, outside, width_of
 from tui.subject import NO_SERVER, Subject
 
 GAP: Piece = ("  ", PLAIN)
 TROUBLE_LINES = 2
+NAME_LEAST = 8  # cells of a server's name
 
 
 def state_rows(subject: Subject, width: int) -> list[Row]:
@@ -33,12 +36,25 @@ def state_rows(subject: Subject, width: int) -> list[Row]:
         gap = width - width_of(others) - width_of(right)
         if gap < 1:
             others, gap = (), max(0, width - width_of(right))
-        rows = [fit(left, width), fit((*others, (" " * gap, PLAIN), *right), width)]
+        rows = [fit(_spread(_fitting(subject, width)), width), fit((*others, (" " * gap, PLAIN), *right), width)]
     if subject.trouble:
         lines = _wrapped(f"✗ {clean(subject.trouble, 300)}", width)[:TROUBLE_LINES]
         rows += [fit(((line, ERROR),), width) for line in lines]
     rows += [fit(((line, PLAIN),), width) for line in _flow(subject.stages, width)]
     return rows
+
+
+def _fitting(subject: Subject, width: int) -> list[Piece]:
+    """State and words without what has no room: the name gives way to the figures behind it, as far as it can still be
+    told; then the words go, the last first. A figure that is cut would be another."""
+    words = list(subject.words)
+    over = width_of(_spread([subject.state, *((word, PLAIN) for word in words)])) - width
+    if over > 0 and words:
+        words[0] = outside(words[0], max(NAME_LEAST, cell_len(words[0]) - over)).rstrip()
+    pieces = [subject.state, *((word, PLAIN) for word in words)]
+    while len(pieces) > 1 and width_of(_spread(pieces)) > width:
+        pieces.pop()
+    return pieces
 
 
 def _spread(pieces: list[Piece]) -> Row:
