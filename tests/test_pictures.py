@@ -25,7 +25,7 @@ def words(picture: str) -> str:
 
 def test_the_script_draws_every_picture_of_the_readme(tmp_path: Path) -> None:
     command = [sys.executable, "scripts/export_screens.py", str(tmp_path)]
-    subprocess.run(command, check=True, cwd=ROOT, timeout=120)
+    subprocess.run(command, check=True, cwd=ROOT, timeout=300)
     drawn = {path.stem: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()}
     assert drawn.keys() == set(re.findall(r"docs/images/([\w-]+)\.svg", README)) == SHOWN.keys()
     for name, expected in SHOWN.items():

@@ -77,7 +77,7 @@ def test_an_interrupt_ends_it_with_130_and_without_a_word(exporter: LyingExporte
     with streaming("--url", exporter.url) as process:
         assert "has not answered" in payload(process)["error"]
         process.send_signal(signal.SIGINT)
-        assert process.wait(5) == 130
+        assert process.wait(30) == 130
         assert process.stderr is not None
         assert process.stderr.read() == ""
 
@@ -87,7 +87,7 @@ def test_a_reader_that_leaves_ends_it_without_a_word(exporter: LyingExporter) ->
         assert process.stdout is not None
         process.stdout.readline()
         process.stdout.close()
-        assert process.wait(5) == 0
+        assert process.wait(30) == 0
         assert process.stderr is not None
         assert process.stderr.read() == ""
 
@@ -118,7 +118,7 @@ def test_what_is_recorded_of_a_foreign_server_is_a_server_that_has_ended(
     with streaming("--url", exporter.url, "--record", "--data-dir", str(place)) as process:
         shown = [payload(process)["at"] for _ in range(4)]
         process.send_signal(signal.SIGINT)
-        assert process.wait(5) == 130
+        assert process.wait(30) == 130
     with open_reader(place / "llmtune.db") as reader:
         (server,) = reader.servers()
         samples = reader.samples(server_id=server.id)
