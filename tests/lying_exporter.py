@@ -255,7 +255,7 @@ def exporter_thread(served: Served | None = None, behaviour: str = "answer") -> 
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_until_complete, args=(live(),), daemon=True)
     thread.start()
-    assert ready.wait(5)
+    assert ready.wait(30)
     try:
         yield exporter
     finally:
