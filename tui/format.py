@@ -4,6 +4,7 @@ import math
 from datetime import datetime
 
 from store.clock import parse_utc
+from store.records import ServerRecord
 
 ABSENT = "–"
 
@@ -52,3 +53,10 @@ def called(name: str, width: int) -> str:
     """A model's name for a place of `width` characters: of a path or hub name that has no room there its last part,
     which tells it apart."""
     return name if len(name) <= width else name.rstrip("/").rpartition("/")[2] or name
+
+
+def started_by(server: ServerRecord) -> str:
+    """Who started it; of one that is not ours only the samples are kept."""
+    if "foreign" in server.raw:
+        return "others"
+    return "hand" if server.session_id is None else f"session {server.session_id}"

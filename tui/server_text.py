@@ -10,7 +10,7 @@ from engine.command import copyable
 from engine.text import clean
 from store.clock import parse_utc
 from store.records import ServerRecord
-from tui.format import ABSENT, local_clock, number, since, span
+from tui.format import ABSENT, local_clock, number, since, span, started_by
 
 DONE, NOW, BROKEN, TO_COME, LEFT_OUT = "✔", "◐", "✗", "·", "–"
 _COLOURS = {DONE: "$success", NOW: "$warning", BROKEN: "$error", TO_COME: "$text-muted", LEFT_OUT: "$text-muted"}
@@ -89,7 +89,7 @@ def details(server: ServerRecord, now: datetime) -> list[tuple[str, str]]:
         ("model", server.model),
         ("address", server.url),
         ("served as", server.served_name or ""),
-        ("belongs to", "by hand" if server.session_id is None else f"session {server.session_id}"),
+        ("started by", started_by(server)),
         ("vLLM", server.vllm_version or ""),
         ("GPU", gpu_words(server)),
         ("weights", _joined(_fact(facts, "weights_gib", 2, " GiB"), _fact(facts, "load_s", 1, " s"))),

@@ -112,7 +112,7 @@ def test_a_window_gathers_what_came_in_it(exporter: LyingExporter) -> None:
 
 
 def test_what_is_recorded_of_a_foreign_server_is_a_server_that_has_ended(
-    exporter: LyingExporter, tmp_path: Path
+    exporter: LyingExporter, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place = tmp_path / "data"
     with streaming("--url", exporter.url, "--record", "--data-dir", str(place)) as process:
@@ -127,4 +127,5 @@ def test_what_is_recorded_of_a_foreign_server_is_a_server_that_has_ended(
     assert samples[0].generation_tokens is not None
     assert main(["server", "logs", "--data-dir", str(place)]) == 2
     assert main(["server", "list", "--all", "--data-dir", str(place)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].split()[-1] == "others"  # who started it
     assert main(["server", "restart", "--data-dir", str(place)]) == 2

@@ -10,7 +10,7 @@ from engine.text import clean, redact
 from store.records import ServerRecord
 from tui.commands.keeper_watch import KeeperWatch
 from tui.commands.places import reading
-from tui.format import local_minute
+from tui.format import local_minute, started_by
 from tui.metric_text import number
 from tui.output import UsageError, complain, say
 from tuning.figures import duration_text
@@ -48,7 +48,7 @@ def server_rows(servers: Iterable[ServerRecord], kept: Mapping[int | None, bool]
             server.url,
             clean(Path(server.model).name, 40),
             local_minute(server.started_at),
-            "hand" if server.session_id is None else f"session {server.session_id}",
+            started_by(server),
         ]
         for server in servers
     ]
