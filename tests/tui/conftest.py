@@ -212,7 +212,8 @@ async def fed(pilot: Pilot[Any], until: Callable[[], bool] | None = None) -> Non
         await asyncio.sleep(0.01)
     else:
         raise AssertionError("the screen did not show what was waited for within twenty seconds")
-    await pilot.pause()
+    for _ in range(4):  # blocks that were given their place just now are drawn after that, some refreshes later
+        await pilot.pause()
 
 
 def screen_text(app: LlmtuneApp) -> str:

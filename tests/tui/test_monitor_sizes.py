@@ -15,15 +15,17 @@ from tui.widgets.monitor_panel import MonitorPanel
 AT_ONCE = ("● ready", "KV cache", "running", "waiting", "output", "TTFT", "ITL", "end to end", "queue", "GPU 0", "W  ")
 
 
-async def opened(pilot: Pilot[object]) -> None:
+async def opened(app: LlmtuneApp, pilot: Pilot[object], words: tuple[str, ...] = ()) -> None:
+    """The Monitor, once it shows all of `words`."""
     await pilot.press("2")
     await fed(pilot)
+    await fed(pilot, until=lambda: all(word in screen_text(app) for word in words))
     await fed(pilot)
 
 
 async def test_80x24_shows_all_of_it_at_once(app: LlmtuneApp, filled: Path) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await opened(pilot)
+        await opened(app, pilot, AT_ONCE)
         shown = screen_text(app)
         for word in (*AT_ONCE, "bound", "preemptions began", "ready after 85 s", "every 1 s", "last 60 s", "▶ live"):
             assert word in shown, word
@@ -37,7 +39,7 @@ async def test_80x24_shows_all_of_it_at_once(app: LlmtuneApp, filled: Path) -> N
 )
 async def test_more_room_has_more_panels(app: LlmtuneApp, filled: Path, size: tuple[int, int], wanted: bool) -> None:
     async with app.run_test(size=size) as pilot:
-        await opened(pilot)
+        await opened(app, pilot, AT_ONCE)
         assert app.screen.query_one(MonitorPanel).query_one(MonitorDetails).display == wanted
         assert ("── scheduler" in screen_text(app)) == wanted
         assert all(word in screen_text(app) for word in AT_ONCE)
@@ -48,7 +50,7 @@ async def test_more_room_has_more_panels(app: LlmtuneApp, filled: Path, size: tu
 
 async def test_a_terminal_may_be_resized_at_any_time(app: LlmtuneApp, filled: Path) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
-        await opened(pilot)
+        await opened(app, pilot, AT_ONCE)
         for width, height in ((80, 24), (20, 5), (40, 12), (10, 3), (1, 1), (200, 70), (60, 16), (120, 36), (80, 24)):
             await pilot.resize_terminal(width, height)
             await pilot.pause()
@@ -62,7 +64,7 @@ async def test_a_terminal_may_be_resized_at_any_time(app: LlmtuneApp, filled: Pa
 
 async def test_a_small_terminal_loses_what_matters_least(app: LlmtuneApp, filled: Path) -> None:
     async with app.run_test(size=(20, 5)) as pilot:
-        await opened(pilot)
+        await opened(app, pilot)
         rows = screen_text(app).splitlines()
         assert rows[1].startswith(" ● ready")
         assert rows[2].split() == ["KV", "cache", "71.4", "%"]
@@ -73,7 +75,7 @@ async def test_a_long_list_keeps_the_shown_server_in_sight(app: LlmtuneApp, writ
     for number in range(40):
         writer.insert(server(data_dir, name=f"n{number}", served_name=f"n{number}", port=8000 + number, pid=number))
     async with app.run_test(size=(80, 24)) as pilot:
-        await opened(pilot)
+        await opened(app, pilot)
         await pilot.press("o")
         await pilot.pause()
         for _ in range(30):
@@ -85,7 +87,7 @@ async def test_a_long_list_keeps_the_shown_server_in_sight(app: LlmtuneApp, writ
 async def test_its_events_are_a_screen_and_its_life_is_charts(app: LlmtuneApp, filled: Path, writer: Writer) -> None:
     writer.insert(EventRecord(at=ago(5), level="error", text="stopping [/x]", server_id=1))
     async with app.run_test() as pilot:
-        await opened(pilot)
+        await opened(app, pilot)
         await pilot.press("e")
         await fed(pilot, until=lambda: "events of qwen2.5-7b" in screen_text(app))
         assert "stopping [/x]" in screen_text(app)
@@ -99,7 +101,7 @@ async def test_its_events_are_a_screen_and_its_life_is_charts(app: LlmtuneApp, f
 
 async def test_without_any_server_it_says_how_to_get_one(app: LlmtuneApp, writer: Writer) -> None:
     async with app.run_test() as pilot:
-        await opened(pilot)
+        await opened(app, pilot)
         assert "○ no server runs" in screen_text(app)
         assert "llmtune monitor --url URL" in screen_text(app)
         await pilot.press("s", "w", "space", "g", "o", "e", "h", "y", "plus", "minus")
@@ -109,7 +111,7 @@ async def test_without_any_server_it_says_how_to_get_one(app: LlmtuneApp, writer
 
 async def test_one_that_starts_while_nothing_runs_is_shown(app: LlmtuneApp, writer: Writer, data_dir: Path) -> None:
     async with app.run_test() as pilot:
-        await opened(pilot)
+        await opened(app, pilot)
         number = writer.insert(server(data_dir, state="starting", ready_at=None, started_at=ago(3)))
         await fed(pilot, until=lambda: "◐ starting" in screen_text(app))
         writer.update(ServerRecord, number, state="ready", ready_at=ago(1))
