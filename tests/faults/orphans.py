@@ -32,7 +32,8 @@ from store.location import database_file
 from store.records import ServerRecord
 
 READY_WITHIN_S = 600.0
-INTO_THE_LOAD_S = 12.0  # vLLM's processes are up by then and read the model
+INTO_THE_LOAD_S = 12.0  # vLLM's processes are up by then and read the model, where there is no GPU to tell it by
+HELD_GIB = 2.0  # more than before: the engine has begun to fill the GPU
 CLIENTS = 32
 CASES = tuple((moment, keeper) for moment in ("under load", "while loading") for keeper in ("alive", "killed"))
 
@@ -108,6 +109,12 @@ def load(url: str, model: str) -> Iterator[None]:
         over.set()
 
 
+def in_use(gpu: GpuReader) -> float | None:
+    """GiB over all GPUs; None without one."""
+    used = [each.mem_used_gib for each in gpu.read().gpus if each.mem_used_gib is not None]
+    return sum(used) if used else None
+
+
 @contextmanager
 def watched(gpu: GpuReader, began: float) -> Iterator[list[tuple[float, float]]]:
     """The GPU memory in use, as a list that grows."""
@@ -116,9 +123,8 @@ def watched(gpu: GpuReader, began: float) -> Iterator[list[tuple[float, float]]]
 
     def look() -> None:
         while not over.wait(0.25):
-            used = [each.mem_used_gib for each in gpu.read().gpus if each.mem_used_gib is not None]
-            if used:
-                readings.append((round(time.monotonic() - began, 2), round(sum(used), 2)))
+            if (used := in_use(gpu)) is not None:
+                readings.append((round(time.monotonic() - began, 2), round(used, 2)))
 
     looking = threading.Thread(target=look, daemon=True)
     looking.start()
@@ -131,12 +137,16 @@ def watched(gpu: GpuReader, began: float) -> Iterator[list[tuple[float, float]]]
 
 def case(place: Place, gpu: GpuReader, moment: str, keeper: str) -> dict[str, Any]:
     """One kill and the start after it."""
+    before = in_use(gpu)
     first = place.start(f"first {moment} {keeper}")
     until(lambda: place.row(first).pid, 60, "the server's process is there")
     if moment == "under load":
         until(lambda: place.row(first).state == "ready", READY_WITHIN_S, "the server is ready")
-    else:
+    elif before is None:
         time.sleep(INTO_THE_LOAD_S)
+    else:
+        floor = before + HELD_GIB
+        until(lambda: (in_use(gpu) or 0.0) > floor, READY_WITHIN_S, "the engine holds GPU memory")
     row = place.row(first)
     assert row.pid is not None
     with load(f"http://{row.host}:{row.port}", row.served_name or row.model):
