@@ -9,8 +9,10 @@ from engine.text import clean
 from store.clock import parse_utc, utc_now
 from store.errors import NotFound
 from store.records import SessionRecord
+from tui.metric_text import ratio
 from tui.tune_source import ViewSource
-from tui.tune_view import LIVE_STATES, TuneView, outcome, state_word
+from tui.tune_view import LIVE_STATES, TuneView, state_word
+from tuning.records import SessionResult
 from tuning.schedule import baseline_launches
 
 if TYPE_CHECKING:
@@ -138,6 +140,25 @@ def short_outcome(session: SessionRecord, runs: Mapping[str, int], launches: Map
     if parts:
         return ", ".join(parts)
     return "all measured" if session.state == "done" else ""
+
+
+def outcome(result: SessionResult) -> str:
+    """One line for the list of sessions: the best effect measured, said as what it is."""
+    best = max(
+        (
+            (abs(effect.effect), one, effect)
+            for one in result.results
+            if (effect := one.effects.get(result.metric.get(one.workload, ""))) is not None
+            and effect.effect is not None
+            and one.candidate.index != 0
+        ),
+        key=lambda found: found[0],
+        default=None,
+    )
+    if best is None:
+        return "no candidate measured against the default yet"
+    _, one, effect = best
+    return f"largest: {clean(one.candidate.label, 24)} {ratio(effect.effect)} in {clean(one.workload, 16)}"
 
 
 def _counted(count: int, one: str, several: str) -> str:

@@ -9,12 +9,12 @@ import pytest
 from store.database import open_reader
 from tests.tui import tune_session
 from tests.tui.tune_session import session_in
-from tui import plot_view, tune_view
+from tui import plot_view, tune_lines, tune_table
 from tui.metric_text import effect_text, metric_value, next_metric, ratio
 from tui.plan_form import PlanForm, dimensions_of, form_of, parse_points, plan_of, settings_of
 from tui.plan_preview import Basis, budget_line, cost_text, left_out, measured_basis, preview
 from tui.tune_source import read_view
-from tui.tune_view import TuneView
+from tui.tune_view import TuneView, launch_name, serve_line
 from tui.widgets.workload_form import form_values, workload_of
 from tuning.demo import demo_plan
 from tuning.figures import duration_text
@@ -156,7 +156,7 @@ def test_seconds_come_from_the_last_session(tmp_path: Path) -> None:
 
 
 def cells(view: TuneView, workload: str = "chat", metric: str = "total_tok_per_s") -> list[list[str]]:
-    return [[cell.plain for cell in row.cells] for row in tune_view.rows(view, workload, metric, wide=False)]
+    return [[cell.plain for cell in row.cells] for row in tune_table.rows(view, workload, metric, wide=False)]
 
 
 def test_the_rows_of_a_running_session(running: TuneView) -> None:
@@ -170,31 +170,31 @@ def test_the_rows_of_a_running_session(running: TuneView) -> None:
     assert worse[4].startswith("−")
     assert failed[2:] == ["–", "–", "", "–", "! no start"]
     assert running.run is not None
-    assert tune_view.now_line(running) == "run 2 of 2 chat on [8192, 0.90]"
+    assert tune_lines.now_line(running) == "run 2 of 2 chat on [8192, 0.90]"
 
 
 def test_another_workload_and_another_metric(running: TuneView) -> None:
     assert cells(running, "pre[/x]fix")[2][2] == "1"
     assert cells(running, metric="p99_ttft_ms")[0][3].endswith(" ms")
-    titles = [column.title for column in tune_view.columns(running.candidates, "p99_ttft_ms", wide=False)]
+    titles = [column.title for column in tune_table.columns(running.candidates, "p99_ttft_ms", wide=False)]
     assert titles == ["batched", "util", "n", "p99 TTFT", "vs default", "state"]
-    assert "lower is better, does not decide" in tune_view.table_title(running, "chat", "p99_ttft_ms")
+    assert "lower is better, does not decide" in tune_table.table_title(running, "chat", "p99_ttft_ms")
 
 
 def test_the_session_line_fits_the_smallest_terminal(running: TuneView) -> None:
-    line = tune_view.session_line(running, 78)
+    line = tune_lines.session_line(running, 78)
     assert len(line) <= 78
     long = replace(running, result=replace(running.result, launches_planned=1200, seconds_left=33700.0))
-    assert len(tune_view.session_line(long, 78)) <= 78
-    assert tune_view.session_line(long, 78).endswith("left")
+    assert len(tune_lines.session_line(long, 78)) <= 78
+    assert tune_lines.session_line(long, 78).endswith("left")
     assert "▶ running" in line
     assert "block 2 of 2" in line
 
 
 def test_a_session_without_its_keeper_says_so(running: TuneView) -> None:
     gone = replace(running, keeper_alive=False)
-    assert "interrupted" in tune_view.session_line(gone, 78)
-    assert "R resumes" in tune_view.now_line(gone)
+    assert "interrupted" in tune_lines.session_line(gone, 78)
+    assert "R resumes" in tune_lines.now_line(gone)
     assert cells(gone)[2][-1] == "· 1 rejected"
 
 
@@ -205,9 +205,9 @@ def test_what_a_person_skipped_is_dropped_not_failed(running: TuneView) -> None:
 def test_nothing_waits_in_a_session_that_is_over(running: TuneView) -> None:
     one = replace(running.result.results[1], summaries={}, effects={}, failures=(), rejected=2)
     apart = replace(running, launch=None, foregone=(), dropped=frozenset())
-    assert tune_view.state_text(apart, one).plain == "· waiting, 2 rejected"
+    assert tune_table.state_text(apart, one).plain == "· waiting, 2 rejected"
     over = replace(apart, session=replace(running.session, state="done"))
-    assert tune_view.state_text(over, one).plain == "· not measured, 2 rejected"
+    assert tune_table.state_text(over, one).plain == "· not measured, 2 rejected"
 
 
 def test_a_verdict_is_shown_once_there_is_one(running: TuneView) -> None:
@@ -222,7 +222,7 @@ def test_a_verdict_is_shown_once_there_is_one(running: TuneView) -> None:
 
 def test_what_would_start_and_what_was_not_tried_are_lines(running: TuneView) -> None:
     offered = replace(running, offers=((3, {"max-num-seqs": 128}),), foregone=((1, "not tried: it would fail as x"),))
-    lines = tune_view.failure_lines(offered)
+    lines = tune_lines.failure_lines(offered)
     assert any(line.endswith("may start as max-num-seqs=128 (a on its row adds that)") for line in lines)
     assert any("not tried: it would fail as x" in line for line in lines)
     assert cells(offered)[1][-1] == "– not tried"
@@ -230,29 +230,33 @@ def test_what_would_start_and_what_was_not_tried_are_lines(running: TuneView) ->
 
 def test_a_failure_has_room_for_its_remedy(running: TuneView) -> None:
     why = "the server ended with status 1 before it was ready: It is too small. Lower --max-model-len to 464."
-    line = tune_view.failure_lines(replace(running, failures=((1, why),)))[0]
+    line = tune_lines.failure_lines(replace(running, failures=((1, why),)))[0]
     assert line.endswith("did not start: It is too small. Lower --max-model-len to 464.")
 
 
 def test_failures_and_cost_are_lines(running: TuneView) -> None:
-    failed, rejected = tune_view.failure_lines(running)
+    failed, rejected = tune_lines.failure_lines(running)
     assert failed.startswith("[16384, 0.98] did not start: out of memory")
     assert rejected == "rejected runs (the events say why): [8192, 0.90] 1"
-    assert "spent" in tune_view.cost_line(running)
-    assert "$" in tune_view.cost_line(running)
-    assert 0.5 < tune_view.progress(running) < 1.0
+    assert "spent" in tune_lines.cost_line(running)
+    assert "$" in tune_lines.cost_line(running)
+    assert 0.5 < tune_lines.progress(running) < 1.0
 
 
 def test_the_whole_serve_line(running: TuneView) -> None:
     assert running.plan is not None
-    line = tune_view.serve_line(running.plan, running.candidates[1])
+    line = serve_line(running.plan, running.candidates[1])
     assert line.startswith("vllm serve 'org/Model-[/bold]-7B'")
     for words in ("--max-model-len 4096", "--max-num-batched-tokens 2048", "--gpu-memory-utilization 0.9"):
         assert words in line
 
 
 def test_nothing_that_moves_a_terminal_is_left(running: TuneView) -> None:
-    said = [tune_view.session_line(running, 200), *tune_view.failure_lines(running), *itertools.chain(*cells(running))]
+    said = [
+        tune_lines.session_line(running, 200),
+        *tune_lines.failure_lines(running),
+        *itertools.chain(*cells(running)),
+    ]
     assert all(words.isprintable() for words in said)
 
 
@@ -296,11 +300,11 @@ def test_an_interval_that_dwarfs_the_means_is_cut_and_told(running: TuneView) ->
 
 
 def test_a_launch_is_named_so_that_nobody_must_guess_the_flag(running: TuneView) -> None:
-    assert tune_view.launch_name(running, 2) == "[8192, 0.90]"
+    assert launch_name(running, 2) == "[8192, 0.90]"
     first = running.result.results[2]
     alone = replace(first, candidate=Candidate(9, "util 0.98", {"gpu-memory-utilization": 0.98}))
     view = replace(running, result=replace(running.result, results=(*running.result.results, alone)))
-    assert tune_view.launch_name(view, 9) == "util 0.98"
+    assert launch_name(view, 9) == "util 0.98"
 
 
 def test_numbers_have_units_and_absent_is_a_dash() -> None:
@@ -327,9 +331,9 @@ def test_what_limited_a_candidates_runs_is_said_beside_it(running: TuneView) -> 
         changed = replace(one, limited_by=said)
         results = tuple(changed if each is one else each for each in running.result.results)
         view = replace(running, result=replace(running.result, results=results))
-        return tune_view.limited_line(view, one.workload, 1)
+        return tune_lines.limited_line(view, one.workload, 1)
 
-    name = tune_view.launch_name(running, 1)
+    name = launch_name(running, 1)
     assert line() == ""
     assert line(kv, kv) == f"{name}: {kv}"
     assert line(kv, seqs, kv) == (

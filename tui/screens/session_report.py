@@ -11,14 +11,13 @@ from textual.widgets import DataTable, Static
 
 from engine.text import clean
 from store.clock import utc_now
-from tui import tune_view
 from tui.format import local_clock, local_minute
 from tui.plan_form import value_text
 from tui.screens.base import Number
 from tui.screens.exporting import ExportingScreen
 from tui.screens.plot import PlotScreen
 from tui.screens.run_list import RunListScreen
-from tui.tune_view import TuneView
+from tui.tune_view import TuneView, serve_line
 from tui.widgets.copy import CopyPanel
 from tui.widgets.session_panel import SessionPanel
 
@@ -135,7 +134,7 @@ class SessionReportScreen(ExportingScreen):
         """The chosen candidate's command line, to the clipboard and shown."""
         panel = self.query_one(SessionPanel)
         if panel.view is not None and panel.view.plan is not None and panel.candidate is not None:
-            words = tune_view.serve_line(panel.view.plan, panel.candidate)
+            words = serve_line(panel.view.plan, panel.candidate)
             self.app.push_screen(CopyPanel(words, "command line"))
 
     def action_export(self) -> None:

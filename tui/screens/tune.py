@@ -12,7 +12,6 @@ from engine.keeper.client import call
 from engine.records import EngineError
 from store.clock import utc_now
 from store.errors import StoreError
-from tui import tune_view
 from tui.hindrance import hindrance
 from tui.metric_text import metric_name
 from tui.palette import Command
@@ -21,7 +20,7 @@ from tui.screens.base import Number
 from tui.screens.plan_editing import EDIT_BINDINGS, PlanEditing
 from tui.screens.session_report import SessionReportScreen
 from tui.tune_source import TuneSnapshot, TuneSource
-from tui.tune_view import LIVE_STATES, TuneView
+from tui.tune_view import LIVE_STATES, TuneView, launch_name, serve_line
 from tui.widgets.ask_line import AskLine
 from tui.widgets.confirm import Confirm
 from tui.widgets.copy import CopyPanel
@@ -192,7 +191,7 @@ class TuneScreen(PlanEditing):
         """The chosen candidate's command line, to the clipboard and shown."""
         view, chosen = self._view, self._panel.candidate
         if view is not None and view.plan is not None and chosen is not None:
-            self.app.push_screen(CopyPanel(tune_view.serve_line(view.plan, chosen), "command line"))
+            self.app.push_screen(CopyPanel(serve_line(view.plan, chosen), "command line"))
 
     def action_report(self) -> None:
         """Open the report."""
@@ -234,7 +233,7 @@ class TuneScreen(PlanEditing):
         if chosen.index == 0:
             self.say("the default stays: everything is compared with it", error=True)
             return
-        name = tune_view.launch_name(view, chosen.index)
+        name = launch_name(view, chosen.index)
         question = f"Leave {name} out from now on? What is measured of it stays."
         self._confirm(question, "leave it out", "skip", f"{name} is left out", candidate=chosen.index)
 

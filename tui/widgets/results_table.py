@@ -7,7 +7,7 @@ from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.widgets import DataTable
 
-from tui.tune_view import Column, Row
+from tui.tune_table import Column, Row
 
 _LEAST = {"n": 2, "metric": 11, "effect": 19, "state": 11, "m": 8, "set": 4, "label": 8}
 

@@ -8,10 +8,10 @@ from textual.content import Content
 from textual.widgets import Static
 
 from engine.text import clean
-from tui import chart, plot_view, tune_view
+from tui import chart, plot_view, tune_lines, tune_table
 from tui.format import local_clock
 from tui.metric_text import next_metric
-from tui.tune_view import TuneView
+from tui.tune_view import TuneView, serve_line
 from tui.widgets.progress_line import ProgressLine
 from tui.widgets.results_table import ResultsTable
 from tuning.records import Candidate
@@ -114,19 +114,19 @@ class SessionPanel(Vertical):
             self.workload = names[0] if names else ""
         wide = self.size.width >= BOTH_FROM[0]
         both = wide and self.size.height >= BOTH_FROM[1] - 4 and len(names) > 1
-        self._say("session", tune_view.session_line(view, self.size.width - 2))
-        self._say("decide", tune_view.decide_line(view))
-        self.query_one(ProgressLine).show(tune_view.progress(view), tune_view.now_line(view))
+        self._say("session", tune_lines.session_line(view, self.size.width - 2))
+        self._say("decide", tune_lines.decide_line(view))
+        self.query_one(ProgressLine).show(tune_lines.progress(view), tune_lines.now_line(view))
         self._table("first", self.workload, wide)
         if both:
             self._table("second", names[(names.index(self.workload) + 1) % len(names)], wide)
         self.set_class(both, "-both")
         self.query_one("#second").display = self.query_one("#second-title").display = both
-        failures = tune_view.failure_lines(view)
+        failures = tune_lines.failure_lines(view)
         self._say("failures", "\n".join(failures))
         self.query_one("#why").display = bool(failures)
         self.set_class(not failures, "-calm")
-        self._say("cost", tune_view.cost_line(view))
+        self._say("cost", tune_lines.cost_line(view))
         self.show_chosen()
         events = [f"{local_clock(event.at)}  {clean(event.text, 300)}" for event in reversed(view.events)]
         self._say("events", "\n".join(events))
@@ -135,12 +135,12 @@ class SessionPanel(Vertical):
     def show_chosen(self) -> None:
         """What limited the chosen candidate's runs, and its whole command line."""
         view, chosen = self._view, self.candidate
-        limited = tune_view.limited_line(view, self.workload, chosen.index) if view and chosen else ""
+        limited = tune_lines.limited_line(view, self.workload, chosen.index) if view and chosen else ""
         lines = LIMITED_LINES if self.has_class("-roomy") or self.has_class("-calm") else 1
         wrapped = textwrap.wrap(limited, max(20, self.size.width - 2), max_lines=lines, placeholder=" …")
         self._say("limited", "\n".join(wrapped))
         self.query_one("#limited").display = bool(limited)
-        words = tune_view.serve_line(view.plan, chosen) if view and view.plan and chosen else ""
+        words = serve_line(view.plan, chosen) if view and view.plan and chosen else ""
         self._say("command", words)
 
     def _table(self, name: str, workload: str, wide: bool) -> None:
@@ -148,9 +148,9 @@ class SessionPanel(Vertical):
         if view is None:
             return
         metric = self.metric or view.result.metric.get(workload, "total_tok_per_s")
-        self._say(f"{name}-title", tune_view.table_title(view, workload, metric))
+        self._say(f"{name}-title", tune_table.table_title(view, workload, metric))
         self.query_one(f"#{name}", ResultsTable).show(
-            tune_view.columns(view.candidates, metric, wide=wide), tune_view.rows(view, workload, metric, wide=wide)
+            tune_table.columns(view.candidates, metric, wide=wide), tune_table.rows(view, workload, metric, wide=wide)
         )
 
     def _draw(self, room: bool) -> None:
