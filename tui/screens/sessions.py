@@ -1,6 +1,6 @@
 """Sessions: everything that was measured here."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 WIDTHS = (5, 17, 14, 6, 9, 12)  # each with one blank before it; the last column has what is left
 RIGHT = frozenset({0, 3, 4})
 NOTHING = "Nothing was measured here yet. 3 opens the editor of a plan; `llmtune demo` shows one."
+MARK = "◆"
 
 
 class SessionTable(LineList):
@@ -38,6 +39,7 @@ class SessionTable(LineList):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._lines: Sequence[SessionLine] = ()
+        self._marked: list[int] = []
 
     def show(self, lines: Sequence[SessionLine]) -> None:
         """Show these sessions; the cursor stays on its session."""
@@ -45,18 +47,43 @@ class SessionTable(LineList):
         self.lay([line.id for line in lines])
 
     @property
+    def marked(self) -> tuple[int, ...]:
+        """The sessions to be compared, at most two, also where the filter hides them."""
+        return tuple(self._marked)
+
+    def mark(self) -> bool:
+        """Mark the session under the cursor, or take its mark away; False where two others are marked."""
+        line = self.chosen
+        if line is None:
+            return True
+        if line.id in self._marked:
+            self._marked.remove(line.id)
+        elif len(self._marked) == 2:
+            return False
+        else:
+            self._marked.append(line.id)
+        self.refresh()
+        return True
+
+    def forget(self, ids: Collection[int]) -> None:
+        """Take the marks of other sessions than these away: they were deleted."""
+        self._marked = [id for id in self._marked if id in ids]
+
+    @property
     def chosen(self) -> SessionLine | None:
         """The session under the cursor."""
         return self._lines[self.at] if self.at < len(self._lines) else None
 
     def line(self, at: int, width: int) -> str:
-        return in_columns(self._lines[at].cells, WIDTHS, RIGHT, width, gap=1)
+        text = in_columns(self._lines[at].cells, WIDTHS, RIGHT, width, gap=1)
+        return MARK + text[1:] if self._lines[at].id in self._marked else text
 
 
 class SessionsScreen(FilteringScreen, ExportingScreen):
     """A list; `enter` opens a session's report."""
 
     LEGEND: ClassVar[tuple[Number, ...]] = (
+        Number(MARK, "marked; c compares two marked ones, or the marked one with the one under the cursor"),
         Number("cand.", "candidates beside the default"),
         Number("runs", "measured runs made, of those the plan comes to if every candidate stays to the end"),
         Number("begun", "month-day and time of day, here"),
@@ -68,10 +95,12 @@ class SessionsScreen(FilteringScreen, ExportingScreen):
         Binding(
             "slash", "filter", "filter", key_display="/", tooltip="show only sessions with these words; esc shows all"
         ),
+        Binding("space", "mark", "mark", tooltip="mark the session, or take its mark away; two marked are compared"),
         Binding("g", "plot", "plot", tooltip="plot a metric against a parameter"),
         Binding("e", "export", "export", tooltip="write CSV, JSON or Markdown to the exports folder"),
         Binding("d", "delete", "delete", tooltip="delete the session, after one question"),
-        Binding("y", "copy", "copy", tooltip="the command that prints the session's report"),
+        # Not in the last line, which has 80 cells.
+        Binding("y", "copy", "copy", show=False, tooltip="the command that prints the session's report"),
     ]
 
     DEFAULT_CSS = """
@@ -118,6 +147,7 @@ class SessionsScreen(FilteringScreen, ExportingScreen):
             return
         self._drawn = snapshot
         self._lines = snapshot.lines
+        self.query_one(SessionTable).forget({line.id for line in snapshot.lines})
         self.fill()
         if snapshot.chosen == self._chosen:
             self.query_one("#said", Static).update(Content(snapshot.said))
@@ -171,6 +201,11 @@ class SessionsScreen(FilteringScreen, ExportingScreen):
         """The report of the chosen session."""
         if self._chosen is not None:
             self.app.push_screen(SessionReportScreen(self._chosen))
+
+    def action_mark(self) -> None:
+        """Mark the chosen session for a comparison, or take its mark away."""
+        if not self.query_one(SessionTable).mark():
+            self.say("two sessions are marked: c compares them, space on one of them takes its mark away", error=True)
 
     def action_plot(self) -> None:
         """Draw the chosen session."""
