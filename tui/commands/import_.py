@@ -18,8 +18,8 @@ from store.records import ImportFileRecord
 from tui.commands.places import data_place, keeping
 from tui.format import local_minute
 from tui.output import SCHEMA, UsageError, columns, complain, say, say_json
+from tuning.document import as_markdown, as_text
 from tuning.imported.analysis import analyse
-from tuning.imported.document import as_markdown, as_text
 from tuning.imported.finding import find
 from tuning.imported.keeping import file_of, record_of
 from tuning.imported.names import compiled

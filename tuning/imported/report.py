@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from engine.text import clean
+from tuning.document import Heading, Paragraph, Part, Points, Table
 from tuning.figures import ABSENT, figure, metric_title, percent
 from tuning.imported.comparing import interval_text
-from tuning.imported.document import Heading, Paragraph, Part, Points, Table
 from tuning.imported.records import (
     Basis,
     Comparison,

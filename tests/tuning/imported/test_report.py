@@ -3,8 +3,8 @@
 import json
 
 from tests.tuning.imported.results import BENCH, a_result, by_label, report_on
+from tuning.document import as_markdown, as_text
 from tuning.imported.analysis import analyse
-from tuning.imported.document import as_markdown, as_text
 from tuning.imported.finding import find
 from tuning.imported.reading import read_file
 from tuning.imported.records import ImportReport, Refused

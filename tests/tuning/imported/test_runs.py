@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.tuning.imported.results import a_result, a_run, report_on
-from tuning.imported.document import as_markdown, as_text
+from tuning.document import as_markdown, as_text
 from tuning.imported.report import parts
 from tuning.imported.report_json import to_json
 from tuning.imported.runs import request_rate
