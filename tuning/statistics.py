@@ -21,6 +21,15 @@ class Interval:
     high: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A value, its standard error (None where nothing says how far it may be off) and that one's degrees of freedom."""
+
+    value: float
+    se: float | None
+    df: float
+
+
 def mean(values: Sequence[float]) -> float:
     """Arithmetic mean; ValueError for no values."""
     if not values:
@@ -60,6 +69,34 @@ def t_interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
         return Interval(n, centre, None, None, None)
     half = t_quantile(0.5 + confidence / 2, n - 1) * spread / math.sqrt(n)
     return Interval(n, centre, spread, centre - half, centre + half)
+
+
+def mean_estimate(values: Sequence[float]) -> Estimate:
+    """The mean of values independent of each other, se = sd/√n with n - 1 degrees; ValueError for none."""
+    spread = sd(values)
+    return Estimate(mean(values), None if spread is None else spread / math.sqrt(len(values)), len(values) - 1.0)
+
+
+def difference(of: Estimate, against: Estimate) -> Estimate:
+    """`of` - `against`, independent of each other: se² = se₁² + se₂², with Satterthwaite's degrees of freedom,
+    se⁴/(se₁⁴/df₁ + se₂⁴/df₂) (F. E. Satterthwaite, Biometrics Bulletin 2, 1946, 110-114). Of two `mean_estimate`s this
+    is Welch's (B. L. Welch, Biometrika 34, 1947, 28-35)."""
+    value = of.value - against.value
+    if of.se is None or against.se is None:
+        return Estimate(value, None, 0.0)
+    first, second = of.se**2, against.se**2
+    if first + second <= 0:
+        return Estimate(value, 0.0, of.df + against.df)
+    df = (first + second) ** 2 / (first**2 / of.df + second**2 / against.df)
+    return Estimate(value, math.sqrt(first + second), df)
+
+
+def bounds(estimate: Estimate, confidence: float = 0.95) -> tuple[float, float] | None:
+    """value ± t(1 - (1 - confidence)/2; df)·se; None where there is no standard error."""
+    if estimate.se is None:
+        return None
+    half = t_quantile(0.5 + confidence / 2, estimate.df) * estimate.se if estimate.se else 0.0
+    return estimate.value - half, estimate.value + half
 
 
 def level_interval(values: Sequence[float], confidence: float = 0.95) -> Interval:

@@ -3,7 +3,19 @@ import random
 
 import pytest
 
-from tuning.statistics import level_interval, mean, mean_log, paired_ratio, sd, t_interval, t_quantile
+from tuning.statistics import (
+    Estimate,
+    bounds,
+    difference,
+    level_interval,
+    mean,
+    mean_estimate,
+    mean_log,
+    paired_ratio,
+    sd,
+    t_interval,
+    t_quantile,
+)
 
 
 def test_quantiles_are_those_of_the_table() -> None:
@@ -105,3 +117,25 @@ def test_an_interval_beyond_all_numbers_is_none() -> None:
     found = paired_ratio({0: [0.0], 1: [700.0]}, {0: [0.0], 1: [0.0]})
     assert found is not None
     assert found.high is None
+
+
+def test_the_difference_of_two_means_is_welchs() -> None:
+    from scipy import stats
+
+    one, other = [9.0, 10.0, 11.0, 14.0], [7.5, 7.9, 8.1]
+    found = difference(mean_estimate(one), mean_estimate(other))
+    expected = stats.ttest_ind(one, other, equal_var=False)
+    assert found.value == pytest.approx(mean(one) - mean(other))
+    assert found.df == pytest.approx(expected.df)
+    assert bounds(found, 0.9) == pytest.approx(tuple(expected.confidence_interval(0.9)))
+
+
+def test_a_difference_knows_no_more_than_its_worse_side() -> None:
+    """The degrees lie between those of the side that decides and the sum of both."""
+    assert difference(Estimate(1.0, 0.5, 3.0), Estimate(0.0, 1e-9, 50.0)).df == pytest.approx(3.0)
+    assert difference(Estimate(1.0, 0.5, 3.0), Estimate(0.0, 0.5, 3.0)).df == pytest.approx(6.0)
+
+
+def test_without_a_standard_error_on_both_sides_there_is_no_interval() -> None:
+    assert bounds(difference(mean_estimate([1.0]), mean_estimate([1.0, 2.0]))) is None
+    assert bounds(difference(Estimate(2.0, 0.0, 1.0), Estimate(0.5, 0.0, 1.0))) == (1.5, 1.5)

@@ -23,7 +23,7 @@ from tuning.figures import effect_text, metric_title, percent
 from tuning.imported.records import Comparison, Configuration, Figure, Repeat, Verdict
 from tuning.imported.words import counted, span_text
 from tuning.records import Effect
-from tuning.statistics import mean, sd, t_quantile
+from tuning.statistics import Estimate, bounds, difference, mean, mean_estimate
 
 METRICS = ("total_tok_per_s", "mean_ttft_ms", "mean_itl_ms")
 _BASELINE = re.compile(r"\b(?:baseline|default|base|vanilla|before|control|reference|stock)\b", re.IGNORECASE)
@@ -103,26 +103,25 @@ def _compared(
 
 def _welch(a: Figure, b: Figure, confidence: float) -> tuple[float | None, float | None]:
     """Bounds of the ratio − 1, None where neither side has two units."""
-    logs = [[math.log(value) for value in figure.values] if _units(figure) > 1 else None for figure in (a, b)]
-    spreads = [sd(each) if each else None for each in logs]
-    known = [(spread**2, len(each)) for spread, each in zip(spreads, logs, strict=True) if each and spread is not None]
-    if not known:
-        return None, None
-    if len(known) == 2:
-        parts = [variance / n for variance, n in known]
-        df = (
-            sum(parts) ** 2 / sum(part**2 / (n - 1) for part, (_, n) in zip(parts, known, strict=True))
-            if sum(parts)
-            else 1.0
-        )
-        error = math.sqrt(sum(parts))
+    one, other = _estimate(a), _estimate(b)
+    if one.se is not None and other.se is not None:
+        apart = difference(one, other)
     else:
-        variance, n = known[0]
-        df, error = n - 1.0, math.sqrt(variance * (1 + 1 / n))
-    centre, half = _log_mean(a) - _log_mean(b), t_quantile(0.5 + confidence / 2, df) * error
-    if abs(centre) + half > 700:  # beyond what exp can hold: two units of which one is nearly 0
+        known, n = (one, _units(a)) if one.se is not None else (other, _units(b))
+        # The scatter of the side that has more, for the one unit of the other side too.
+        se = None if known.se is None else known.se * math.sqrt(n + 1)
+        apart = Estimate(one.value - other.value, se, known.df)
+    found = bounds(apart, confidence)
+    if found is None or max(map(abs, found)) > 700:  # beyond what exp can hold: two units of which one is nearly 0
         return None, None
-    return math.expm1(centre - half), math.expm1(centre + half)
+    return math.expm1(found[0]), math.expm1(found[1])
+
+
+def _estimate(figure: Figure) -> Estimate:
+    """The log mean; without a standard error where the units are runs of one server."""
+    if _units(figure) > 1:
+        return mean_estimate([math.log(value) for value in figure.values])
+    return Estimate(_log_mean(figure), None, 0.0)
 
 
 def _log_mean(figure: Figure) -> float:
