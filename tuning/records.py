@@ -1,7 +1,10 @@
 """A plan and what follows from it, as frozen dataclasses."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tuning.judged import Judgement
 
 PLAN_METRICS_HIGHER_IS_BETTER = frozenset(
     {"total_tok_per_s", "output_tok_per_s", "requests_per_s", "goodput_per_s", "prefix_hit_perc"}
@@ -159,7 +162,7 @@ class Effect:
     effect: float | None
     low: float | None
     high: float | None
-    verdict: str | None = None  # filled by the verdict's own module when it exists
+    verdict: str | None = None  # a word of `tuning.judged.Word`, of the deciding metric only
     more_blocks: int | None = None
 
 
@@ -191,3 +194,4 @@ class SessionResult:
     money_used: float | None
     seconds_left: float | None
     environment: dict[str, Any] = field(default_factory=dict)
+    judgement: "Judgement | None" = None

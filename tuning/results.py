@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from store.records import LaunchRecord, RunRecord, SessionRecord
 from tuning.budget import SECONDS_PER_HOUR
+from tuning.deciding import deciding_metrics
+from tuning.judging import judge
 from tuning.limited_by import sentences
 from tuning.plan_json import candidates_from_json, plan_from_json
 from tuning.progress import Progress, seconds_used
@@ -25,7 +27,7 @@ Cells = dict[tuple[int, int], list[float]]  # (block, slot) → what the measure
 def session_result(
     session: SessionRecord, launches: Sequence[LaunchRecord], runs: Sequence[RunRecord], now: str
 ) -> SessionResult:
-    """What the session says so far. `now` is UTC in ISO 8601. No verdicts: `Effect.verdict` is filled elsewhere.
+    """What the session says so far. `now` is UTC in ISO 8601.
 
     The runs of a cell (block, candidate, slot) are averaged first, so that every number stands for one launch; only
     measured runs that were accepted count. Effects compare the means of the logs within a block.
@@ -55,15 +57,8 @@ def session_result(
         money_used=None if price is None else used / SECONDS_PER_HOUR * price,
         seconds_left=progress.seconds_left,
         environment=dict(session.environment),
+        judgement=judge(session, plan, launches, runs),
     )
-
-
-def deciding_metrics(plan: Plan) -> dict[str, str]:
-    """Workload → the metric it decides by; a workload that the plan's table leaves out decides nothing."""
-    metric = plan.decide.metric
-    if isinstance(metric, dict):
-        return dict(metric)
-    return {workload.name: metric for workload in plan.workloads}
 
 
 def _workload_results(
