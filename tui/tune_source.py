@@ -10,7 +10,7 @@ from store.errors import NotFound
 from store.records import LaunchRecord, RunRecord, SessionRecord
 from tui.plan_preview import Basis, measured_basis
 from tui.tune_view import LIVE_STATES, TuneView
-from tuning.foregone import NOT_TRIED
+from tuning.leaving import reason_of
 from tuning.plan_json import plan_from_json
 from tuning.records import Plan
 from tuning.results import session_result
@@ -123,9 +123,9 @@ def read_view(reader: "Reader", session: SessionRecord, alive: Alive, now: str) 
         launch=launch,
         run=_running(runs, launch),
         keeper_alive=alive(number),
-        dropped=frozenset(index for index, why in left.items() if not why.startswith(("did not start", NOT_TRIED))),
+        dropped=frozenset(index for index, why in left.items() if reason_of(why) == "skipped"),
         failures=_failures(launches),
-        foregone=tuple((index, why) for index, why in sorted(left.items()) if why.startswith(NOT_TRIED)),
+        foregone=tuple((index, why) for index, why in sorted(left.items()) if reason_of(why) == "not tried"),
         offers=_offers(launches, [one["settings"] for one in session.candidates]),
         events=tuple(reader.events(session_id=number, limit=50)),
     )

@@ -8,8 +8,8 @@ from store.clock import parse_utc
 from store.records import LaunchRecord, RunRecord, SessionRecord
 from tuning.records import Plan
 from tuning.schedule import BASELINE, baseline_launches
+from tuning.settling import CellKey, candidates_out, cell_of, drawn_cells, settled_cells
 
-CellKey = tuple[int, int, int]  # block, candidate, slot
 _MADE = ("done", "rejected", "failed")
 
 
@@ -27,29 +27,32 @@ class Progress:
     def cells(self) -> frozenset[CellKey]:
         """The launches that the plan comes to. Blocks are counted from 0.
 
-        A block that has begun has the cells that were drawn for it, a later one each candidate still in play; cells of
-        a candidate that has left count only where they were launched.
+        A block that has begun has the cells that were drawn for it, a later one each candidate still in play and the
+        baseline as often as they need; it is not made where candidates were compared and none is left. Cells of a
+        candidate that has left count only where they were launched.
         """
-        left = {int(index) for index in self.session.raw.get("out", {})}
-        drawn = self.session.raw.get("blocks", [])
-        launched = {_cell(launch) for launch in self.launches}
-        cells = set(launched)
-        in_play = [item["index"] for item in self.session.candidates if item["index"] not in left]
+        left = candidates_out(self.session)
+        drawn = len(self.session.raw.get("blocks", []))
+        cells = {cell_of(launch) for launch in self.launches}
+        compared = {item["index"] for item in self.session.candidates} - {BASELINE}
+        in_play = compared - left
         for block in range(self.plan.decide.blocks):
-            if block < len(drawn):
-                wanted = {(cell["block"], cell["candidate"], cell["slot"]) for cell in drawn[block]}
+            if block < drawn:
+                wanted = set(drawn_cells(self.session, block))
+            elif compared and not in_play:
+                break
             else:
                 wanted = {(block, index, 0) for index in in_play}
-                wanted |= {(block, BASELINE, slot) for slot in range(baseline_launches(len(in_play) - 1))}
+                wanted |= {(block, BASELINE, slot) for slot in range(baseline_launches(len(in_play)))}
             cells |= {cell for cell in wanted if cell[1] not in left}
         return frozenset(cells)
 
     @cached_property
     def settled(self) -> frozenset[CellKey]:
         """The cells of which nothing more will come: launched to the end, or given up."""
-        left = {int(index) for index in self.session.raw.get("out", {})}
-        found = {_cell(launch) for launch in self.launches if launch.state == "done"}
-        return frozenset(found | {cell for cell in self.cells if cell[1] in left})
+        left = candidates_out(self.session)
+        settled = settled_cells(self.plan, self.launches, self.runs)
+        return frozenset(settled | {cell for cell in self.cells if cell[1] in left})
 
     @cached_property
     def blocks_done(self) -> int:
@@ -93,7 +96,7 @@ class Progress:
             return None
         usual = sum(run_s.values()) / len(run_s)
         runs = sum(count * run_s.get(name, usual) for name, count in self._runs_to_come.items())
-        running = {_cell(launch) for launch in self.launches if launch.state == "ready"}
+        running = {cell_of(launch) for launch in self.launches if launch.state == "ready"}
         return len(self.cells - self.settled - running) * launch_s + runs
 
     def _launch_seconds(self) -> float | None:
@@ -129,9 +132,5 @@ def _span(start: str | None, end: str | None) -> float | None:
     return max((parse_utc(end) - parse_utc(start)).total_seconds(), 0.0)
 
 
-def _cell(record: LaunchRecord | RunRecord) -> CellKey:
-    return record.block, record.candidate, record.slot
-
-
 def _planned(run: RunRecord) -> tuple[int, int, int, str, str, int]:
-    return (*_cell(run), run.workload, run.kind, run.repeat)
+    return (*cell_of(run), run.workload, run.kind, run.repeat)

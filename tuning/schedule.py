@@ -4,21 +4,19 @@ from collections.abc import Iterable
 
 from tuning.records import Cell, Plan, PlannedRun
 from tuning.seeds import RUNS_PER_LAUNCH, run_seed, uniform
+from tuning.verdict.design import baseline_launches as launches_for
 
 BASELINE = 0
 
 
 def baseline_launches(candidates_in_play: int) -> int:
-    """How often a block launches the baseline when so many candidates are compared with it.
-
-    One, as long as no verdict is given; for many comparisons with one baseline about the square root of their number
-    is best (Dunnett 1955).
-    """
-    return 1
+    """How often a block launches the baseline when so many candidates are compared with it; once where there is none,
+    in a session that only measures the baseline."""
+    return launches_for(candidates_in_play) if candidates_in_play else 1
 
 
 def block_cells(seed: int, block: int, candidates_in_play: Iterable[int], baseline_launches: int = 1) -> list[Cell]:
-    """The launches of `block` in random order: the baseline, whether listed or not, and each candidate listed, once.
+    """The launches of `block` in random order: the baseline, listed or not, so many times, each candidate listed once.
 
     Each candidate draws u in [0, 1); launch i of r of the baseline gets (i + u) / r, so that the baseline is spread
     over the block and drift within it averages out; with r = 1 the order is plainly random. A draw hangs on the

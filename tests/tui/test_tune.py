@@ -347,7 +347,7 @@ async def test_start_asks_once_with_the_cost_and_starts(
         screen.query_one("#name", Input).value = "awq [/bold] [core.py:58]"
         await pilot.press("ctrl+s")
         await until(pilot, lambda: isinstance(pilot.app.screen, Confirm))
-        for words in ("8 launches", "44 min", "$0.3"):
+        for words in ("10 launches", "55 min", "$0.4"):
             assert words in text_of(pilot)
         await pilot.press("y")
         await until(pilot, lambda: len(keeper.started) == 1)

@@ -131,7 +131,8 @@ def test_failures_are_told_once_each() -> None:
 def test_the_session_is_counted_and_priced() -> None:
     priced = plan(budget=Budget(gpu_price_per_hour=3.6))
     launches = [launch(0, index, number=index) for index in range(3)]
-    found = result([run(0, 0, 1.0)], launches, of=priced, environment={"vllm": "0.32.0"})
+    made = [run(0, index, 1.0, repeat=repeat) for index in range(3) for repeat in (0, 1)]
+    found = result(made, launches, of=priced, environment={"vllm": "0.32.0"})
     assert (found.blocks_done, found.blocks_planned) == (1, 2)
     assert (found.launches_done, found.launches_planned) == (3, 6)
     assert (found.seconds_used, found.money_used) == (pytest.approx(300), pytest.approx(0.3))
