@@ -47,3 +47,11 @@ def test_what_could_not_be_read_is_no_difference() -> None:
 def test_foreign_text_is_made_safe() -> None:
     found = differences(H200, {**H200, "vllm": "0.1\x1b[31m[/x]\n2"})
     assert found == ["vLLM: 0.25.1 then, 0.1[/x] 2 now"]
+
+
+def test_the_two_stand_beside_each_other_in_the_words_of_whoever_asks() -> None:
+    now = {**H200, "driver": "590.1", "gpus": [{**H200["gpus"][0], "limit_w": 450.0}]}
+    assert differences(H200, now, "A {before}, B {now}") == [
+        "driver: A 580.159.04, B 590.1",
+        "power limit of GPU 0: A 700 W, B 450 W",
+    ]
