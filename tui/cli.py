@@ -111,6 +111,10 @@ def build_parser() -> _Parser:
     sweep = add("sweep", "sweep", "start a session from a plan", vllm, as_json)
     sweep.add_argument("plan", metavar="PLAN.toml", help="the plan")
     sweep.add_argument("--headless", action="store_true", help="plain lines in place of the screens")
+    sweep.add_argument(
+        "--calibrate", action="store_true", help="an A/A session: the plan's default against itself, for the noise"
+    )
+    sweep.add_argument("--blocks", type=int, metavar="N", help="so many blocks (the plan's; 6 to calibrate)")
 
     attach = add("attach", "attach", "follow a session that runs", vllm, as_json)
     _add_session(attach)

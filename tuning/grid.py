@@ -8,6 +8,7 @@ from tuning.condition import read_condition
 from tuning.records import Candidate, Plan, Skipped
 
 BASELINE_LABEL = "default"
+AGAIN_LABEL = "default again"
 _SHORT = {"max-num-batched-tokens": "batched", "gpu-memory-utilization": "util", "max-num-seqs": "seqs"}
 
 
@@ -15,9 +16,12 @@ def candidates(plan: Plan) -> tuple[list[Candidate], list[Skipped]]:
     """The candidates in the order of the grid, index 0 the baseline, and the points left out with the reason for each.
 
     Left out are points equal to the baseline's own flags or to an earlier point, points that a `[[skip]]` names, and
-    points with fewer batched tokens than sequences, which vLLM refuses (SchedulerConfig).
+    points with fewer batched tokens than sequences, which vLLM refuses (SchedulerConfig). An A/A session's only
+    candidate is the default again.
     """
     found = [Candidate(0, BASELINE_LABEL, {})]
+    if plan.calibrate:
+        return [*found, Candidate(1, AGAIN_LABEL, {})], []
     skipped: list[Skipped] = []
     seen: dict[str, str] = {_key(plan.server): "the same as the baseline"}
     rules = [read_condition(when) for when in plan.skip]

@@ -17,8 +17,12 @@ from tuning.plan_flags import check_utilization, read_grid, read_server
 from tuning.plan_secrets import refuse_secrets
 from tuning.plan_workload import read_workload, workload_toml
 from tuning.records import Budget, Decide, Plan, PlanError, Workload
+from tuning.verdict.boundary import MOST_BLOCKS
 
-_TOP = ("name", "model", "served_name", "vllm", "screen", "server", "grid", "skip", "workload", "decide", "budget")
+_TOP = (
+    *("name", "model", "served_name", "vllm", "screen", "calibrate"),
+    *("server", "grid", "skip", "workload", "decide", "budget"),
+)
 _MISPLACED = {
     "workloads": "unknown key; write [[workload]], once for each",
     "candidates": "belongs below [grid]",
@@ -73,6 +77,7 @@ def read_plan(
         served_name=top.text("served_name", pasted_name),
         vllm=_program(top.text("vllm"), folder),
         screen=_screen(top),
+        calibrate=top.flag("calibrate", default=False),
         server=absolute_flags(server, folder),
         server_env=server_env,
         grid={name: tuple(absolute_flags({name: value}, folder)[name] for value in grid[name]) for name in grid},
@@ -92,6 +97,8 @@ def plan_toml(plan: Plan) -> str:
     document: dict[str, Any] = {"name": plan.name, "model": plan.model}
     document |= {key: getattr(plan, key) for key in ("served_name", "vllm") if getattr(plan, key) is not None}
     document["screen"] = plan.screen
+    if plan.calibrate:
+        document["calibrate"] = True
     document["server"] = {**plan.server, **({"env": plan.server_env} if plan.server_env else {})}
     document["grid"] = {name: list(values) for name, values in plan.grid.items()}
     if plan.explicit_candidates:
@@ -204,7 +211,7 @@ def _decide(top: Section, workloads: list[str]) -> Decide:
         metric=_deciding_metric(section, workloads),
         smallest_effect=section.number("smallest_effect", usual.smallest_effect, above=0, below=1) or 0.0,
         error=section.number("error", usual.error, above=0, below=0.5) or 0.0,
-        blocks=section.whole("blocks", usual.blocks, low=1) or 1,
+        blocks=section.whole("blocks", usual.blocks, low=1, high=MOST_BLOCKS) or 1,
         limits=limits,
     )
 

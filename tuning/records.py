@@ -110,6 +110,7 @@ class Plan:
     skip: tuple[str, ...] = ()
     decide: Decide = Decide()
     budget: Budget = Budget()
+    calibrate: bool = False  # an A/A session: the default against itself, the grid is not used
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,9 @@ from store.clock import utc_now
 from store.database import open_reader, open_writer
 from store.location import database_file
 from store.records import EventRecord, SessionRecord
+from tuning.calibration import prior_noise
+from tuning.deciding import KEY as DECIDING
+from tuning.deciding import deciding_json, deciding_of
 from tuning.environment_change import differences
 from tuning.grid import candidates
 from tuning.machine import describe_machine
@@ -44,11 +47,13 @@ def create_session(data_dir: Path, plan: Plan, plan_text: str, installation: Ins
 
     The plan is kept twice: as it was given, and as it was understood, with defaults and absolute paths, for a keeper
     that runs in another folder. Secrets of `[server.env]` are kept in neither;
-    where they cannot be taken out of the text, the plan is written anew in its place.
+    where they cannot be taken out of the text, the plan is written anew in its place. What decides is fixed here, with
+    the noise that an A/A session of the same server and workloads found on this machine, and kept: up to a second.
     """
     kept = replace(plan, server_env=redact_env(plan.server_env))
     points, skipped = candidates(plan)
     given = hidden_text(plan_text, plan.server_env)
+    environment = describe_machine(plan.model, installation)
     record = SessionRecord(
         name=plan.name,
         state="waiting",
@@ -57,13 +62,17 @@ def create_session(data_dir: Path, plan: Plan, plan_text: str, installation: Ins
         candidates=[asdict(point) for point in points],
         seed=secrets.randbelow(2**31),
         created_at=utc_now(),
-        environment=describe_machine(plan.model, installation),
+        environment=environment,
         raw={
             "installation": asdict(installation),
             "left_out": [asdict(point) for point in skipped],
         },
     )
-    with open_writer(database_file(data_dir)) as writer:
+    path = database_file(data_dir)
+    with open_writer(path) as writer:
+        with open_reader(path) as reader:
+            prior, source = prior_noise(reader, kept, environment)
+        record.raw[DECIDING] = deciding_json(deciding_of(plan, points, prior, source))
         return writer.insert(record)
 
 

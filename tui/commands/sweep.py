@@ -12,7 +12,8 @@ from tui.commands.follow import finish, follow
 from tui.commands.places import keeping, reading
 from tui.commands.screens import have_terminal, open_screens
 from tui.output import UsageError, say
-from tuning.plan_file import read_plan
+from tuning.calibration import calibration, with_blocks
+from tuning.plan_file import plan_toml, read_plan
 from tuning.records import Plan
 from tuning.sessions import create_session, start_keeper
 
@@ -62,4 +63,7 @@ def run(args: argparse.Namespace) -> int:
     path = Path(args.plan)
     text = read_text(path)
     plan = read_plan(text, where=args.plan)
+    if args.calibrate or args.blocks is not None:
+        plan = calibration(plan, args.blocks) if args.calibrate else with_blocks(plan, args.blocks)
+        text = plan_toml(plan)
     return watch(args, *begin(args, plan, text))
