@@ -29,13 +29,15 @@ from store.writer import Writer
 from tuning.additions import why_not_added
 from tuning.budget import exhausted
 from tuning.controls import Controls, Interrupted
+from tuning.judging import judge
 from tuning.launching import Launching
 from tuning.leftovers import clear_up
 from tuning.on_finish import run_on_finish
 from tuning.plan_json import candidates_from_json
 from tuning.records import Plan
+from tuning.schedule import BASELINE
 from tuning.sessions import session_installation, session_plan
-from tuning.sweep import BASELINE, Sweep
+from tuning.sweep import Sweep
 
 BUDGET_EVERY_S = 5.0
 
@@ -167,6 +169,8 @@ class SessionKeeper:
             launching.launch,
             self._gate,
             lambda: (self._reader.launches(self._id), self._reader.runs(self._id)),
+            # The row as it stands: who was added and who left is in it.
+            lambda launches, runs: judge(self._reader.session(self._id), self._plan, launches, runs),
         )
 
     async def _open_bench(self) -> Bench:

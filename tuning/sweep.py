@@ -1,4 +1,5 @@
-"""The rules of a sweep: block after block, a fresh launch for each configuration, on from the first missing run."""
+"""The rules of a sweep: block after block, a fresh launch for each configuration in play, on from the first missing
+run; after each block a look, and who is decided is launched no more."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
@@ -7,14 +8,17 @@ from typing import Any
 from engine.keeper.journal import Journal
 from engine.records import EngineError, LaunchFailed
 from engine.text import clean
-from store.records import LaunchRecord, RunRecord, SessionRecord
+from store.records import EventLevel, LaunchRecord, RunRecord, SessionRecord
 from tuning.controls import Controls, Interrupted
+from tuning.deciding import deciding_metrics
 from tuning.foregone import Failed, why_foregone
 from tuning.grid import candidate_label
+from tuning.judged import Judgement
+from tuning.leaving import DID_NOT_START, JUDGED, judged_line, reason_of
 from tuning.records import Candidate, Cell, Plan, PlannedRun
-from tuning.schedule import block_cells, launch_runs
+from tuning.schedule import BASELINE, baseline_launches, block_cells
+from tuning.settling import missing_runs
 
-BASELINE = 0
 # Where the reason lies in the configuration or what is installed, a second start would fail in the same way.
 CERTAIN_FAILURES = frozenset(
     {
@@ -37,12 +41,11 @@ CERTAIN_FAILURES = frozenset(
 )
 # Here it lies in something that struck the server from outside: another program that took the port, a signal.
 FROM_OUTSIDE = frozenset({"port_in_use", "interrupted", "host_oom"})
-DID_NOT_START = "did not start"  # why a candidate left, at the head of the reason
 STRUCK_BEFORE_LEAVING = 4  # launches of one cell; then it is more than a coincidence
 STARTS_BEFORE_LEAVING = 2  # of one cell, for all other reasons: some pass, such as memory that another still held
-RUN_BREAKS = 4  # of one run: its benchmark process ended or timed out
 
 Launch = Callable[[Cell, Candidate, int, list[PlannedRun]], Awaitable[None]]
+Judge = Callable[[list[LaunchRecord], list[RunRecord]], Judgement]
 
 
 class BaselineFailed(EngineError):
@@ -53,7 +56,8 @@ class Sweep:
     """One session's blocks. `session.raw` is written to and kept: it holds the order of the blocks and who has left.
 
     `launch` makes one launch and raises LaunchFailed or Interrupted; `gate` holds while paused
-    and raises Interrupted when the sweep is to end.
+    and raises Interrupted when the sweep is to end. `judge` is asked after each block, with all rows so far, and says
+    who is launched no more; nothing of its answer but that is kept, so that a resumed session decides as before.
     """
 
     def __init__(
@@ -66,6 +70,7 @@ class Sweep:
         launch: Launch,
         gate: Callable[[], Awaitable[None]],
         reload: Callable[[], tuple[list[LaunchRecord], list[RunRecord]]],
+        judge: Judge,
     ) -> None:
         assert session.id is not None
         self._session_id: int = session.id
@@ -79,40 +84,53 @@ class Sweep:
         self._launch = launch
         self._gate = gate
         self._reload = reload
+        self._judge = judge
         self._earlier = max((each.id or 0 for each in reload()[0]), default=0)
         self._out: dict[int, str] = {int(key): why for key, why in self._raw.get("out", {}).items()}
         controls.skipped.update(self._out)
 
     async def run(self) -> None:
-        """Until all blocks are done. Raises Interrupted("stop"), BaselineFailed."""
+        """Until all blocks are done or no candidate is left. Raises Interrupted("stop"), BaselineFailed."""
+        said = ""
         for block in range(self._plan.decide.blocks):
             self._block = block
-            cells = await self._draw(block)
-            position = 0
-            while position < len(cells):  # it grows when a candidate is added
-                await self._one(Cell(**cells[position]))
-                position += 1
+            if not await self._draw(block):
+                self._block = self._plan.decide.blocks  # nothing can be added from here on
+                await self._journal.event(f"no candidate is left after {block} of {self._plan.decide.blocks} blocks")
+                break
+            while True:  # asked anew each time: one may be added meanwhile, and a later run may reject an earlier one
+                if open_cells := self._open(block):
+                    await self._one(open_cells[0])
+                elif not await self._baseline_again(block):
+                    break
+            self._block = block + 1  # what is added from here on joins the next block
+            said = await self._look(block)
+        if said:
+            await self._journal.event(said)
 
     async def add(self, settings: dict[str, Any]) -> int:
         """A further candidate: launched last in the block that runs, drawn like the others in the next. Returns its
-        index."""
+        index. Raises EngineError when the last block is over."""
+        if self._block >= self._plan.decide.blocks:
+            raise EngineError("the sweep has ended: nothing can be added to it")
         candidate = Candidate(len(self._candidates), candidate_label(settings), settings)
         self._candidates.append(candidate)
         if self._block < len(self._blocks):
             cells = self._blocks[self._block]
             cells.append(asdict(Cell(self._block, len(cells), candidate.index, 0)))
+        self._raw.setdefault("added", {})[str(candidate.index)] = self._block
         await self._journal.update(
             SessionRecord, self._session_id, candidates=[asdict(each) for each in self._candidates], raw=self._raw
         )
         await self._journal.event(f"candidate {candidate.index} added: {clean(candidate.label)}")
         return candidate.index
 
-    async def leave(self, candidate: int, why: str) -> None:
+    async def leave(self, candidate: int, why: str, level: EventLevel = "warning") -> None:
         """This candidate is launched no more; what it has measured stays."""
         self._out[candidate] = why
         self._raw["out"] = {str(key): value for key, value in self._out.items()}
         await self._keep_raw()
-        await self._journal.event(f"candidate {candidate} leaves: {why}", "warning")
+        await self._journal.event(f"candidate {candidate} leaves: {why}", level)
 
     @property
     def _blocks(self) -> list[list[dict[str, int]]]:
@@ -120,18 +138,68 @@ class Sweep:
         blocks: list[list[dict[str, int]]] = self._raw.setdefault("blocks", [])
         return blocks
 
-    async def _draw(self, block: int) -> list[dict[str, int]]:
-        if block >= len(self._blocks):
-            in_play = [each.index for each in self._candidates if each.index not in self._out]
-            self._blocks.append([asdict(cell) for cell in block_cells(self._seed, block, in_play)])
-            await self._keep_raw()
-        return self._blocks[block]
+    async def _draw(self, block: int) -> bool:
+        """Whether the block is to be made: not where candidates were compared and none is left."""
+        if block < len(self._blocks):
+            return True
+        in_play = [each.index for each in self._candidates if each.index not in {BASELINE, *self._out}]
+        if not in_play and len(self._candidates) > 1:
+            return False
+        cells = block_cells(self._seed, block, in_play, baseline_launches(len(in_play)))
+        self._blocks.append([asdict(cell) for cell in cells])
+        await self._keep_raw()
+        return True
+
+    def _open(self, block: int) -> list[Cell]:
+        """The cells of the block that have runs to make, in their order."""
+        launches, runs = self._reload()
+        of_block = [run for run in runs if run.block == block]
+        return [
+            cell
+            for cell in (Cell(**each) for each in self._blocks[block])
+            if cell.candidate not in self._out
+            and cell.candidate not in self._controls.skipped
+            and missing_runs(self._plan, self._seed, cell, launches, of_block)
+        ]
+
+    async def _baseline_again(self, block: int) -> bool:
+        """Draw one further launch of the baseline where none of the block's counts, once: without it the block's
+        launches cannot be compared."""
+        again: list[int] = self._raw.get("baseline_again", [])
+        if block in again or len(self._candidates) == 1:
+            return False
+        counted = {
+            run.workload
+            for run in self._reload()[1]
+            if (run.block, run.candidate, run.kind, run.state) == (block, BASELINE, "measured", "done")
+        }
+        if counted.issuperset(deciding_metrics(self._plan)):
+            return False
+        cells = self._blocks[block]
+        slot = 1 + max(cell["slot"] for cell in cells if cell["candidate"] == BASELINE)
+        cells.append(asdict(Cell(block, len(cells), BASELINE, slot)))
+        self._raw["baseline_again"] = [*again, block]
+        await self._keep_raw()
+        await self._journal.event(
+            f"block {block + 1}: no launch of the baseline counts, so there is one more", "warning"
+        )
+        return True
+
+    async def _look(self, block: int) -> str:
+        """Judge after the block: who is decided leaves. Returns the session in one sentence."""
+        launches, runs = self._reload()
+        judgement = self._judge(launches, runs)
+        for candidate, why in sorted(judgement.leaves.items()):
+            if candidate not in self._out:
+                told = judged_line(judgement, candidate, why)
+                await self.leave(candidate, f"{JUDGED} after block {block + 1}: {told}", "info")
+        return judgement.sentence
 
     async def _one(self, cell: Cell) -> None:
         candidate = self._candidates[cell.candidate]
         while True:
             launches, runs = self._reload()
-            missing = self._missing(cell, launches, runs)
+            missing = missing_runs(self._plan, self._seed, cell, launches, runs)
             if not missing or cell.candidate in self._out:
                 return
             if (reason := self._foregone(candidate, launches)) is not None:
@@ -175,7 +243,7 @@ class Sweep:
             for each in launches
             if each.state == "failed" and not _struck(each)
         }
-        given_up = [index for index, why in self._out.items() if why.startswith(DID_NOT_START) and index in classes]
+        given_up = [index for index, why in self._out.items() if reason_of(why) == DID_NOT_START and index in classes]
         failed = [Failed(self._candidates[index], classes[index]) for index in given_up]
         return why_foregone(candidate, self._plan.server, failed)
 
@@ -183,33 +251,6 @@ class Sweep:
         """The launches that failed under this keeper: to resume a session gives each candidate its chances again."""
         launches, _ = self._reload()
         return [each for each in launches if each.state == "failed" and (each.id or 0) > self._earlier]
-
-    def _missing(self, cell: Cell, launches: list[LaunchRecord], runs: list[RunRecord]) -> list[PlannedRun]:
-        """The cell's runs without a result. A workload with any left is warmed up again: the launch will be fresh.
-
-        A run that was rejected twice has had its chance and is not missing; nor is one that broke too often.
-        """
-        broken = {launch.id for launch in launches if launch.state != "done"}
-        tried: dict[tuple[str, int], list[str]] = {}
-        for run in runs:
-            if run.state == "rejected" and run.launch_id in broken:
-                continue  # by what broke the launch, as likely as not
-            if (run.block, run.candidate, run.slot, run.kind) == (cell.block, cell.candidate, cell.slot, "measured"):
-                tried.setdefault((run.workload, run.repeat), []).append(run.state)
-        settled = {
-            key
-            for key, states in tried.items()
-            if "done" in states or states.count("rejected") >= 2 or states.count("failed") >= RUN_BREAKS
-        }
-        planned = launch_runs(self._plan, self._seed, cell.block)
-        open_workloads = {
-            run.workload for run in planned if run.kind == "measured" and (run.workload, run.repeat) not in settled
-        }
-        return [
-            run
-            for run in planned
-            if run.workload in open_workloads and (run.kind == "warmup" or (run.workload, run.repeat) not in settled)
-        ]
 
     async def _keep_raw(self) -> None:
         await self._journal.update(SessionRecord, self._session_id, raw=self._raw)

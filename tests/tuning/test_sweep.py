@@ -15,9 +15,10 @@ from store.records import LaunchRecord, RunRecord, RunState, SessionRecord
 from store.writer import Writer
 from tuning.controls import Controls, Interrupted
 from tuning.grid import candidates
+from tuning.judged import Deciding, Judgement
 from tuning.plan_json import candidates_from_json
 from tuning.records import Candidate, Cell, Decide, Plan, PlannedRun, Workload
-from tuning.sweep import BaselineFailed, Sweep
+from tuning.sweep import BaselineFailed, Judge, Sweep
 
 PLAN = Plan(
     name="rules",
@@ -42,6 +43,7 @@ class World:
     made: list[tuple[int, int, PlannedRun]] = field(default_factory=list)  # block, candidate, run
     before_launch: Callable[[Cell], None] = lambda cell: None
     state_of_run: Callable[[Cell, PlannedRun], RunState] = lambda cell, run: "done"
+    judge: Judge = lambda launches, runs: Judgement("", Deciding({}, {}), {})  # nobody leaves
 
     def sweep(self, controls: Controls) -> Sweep:
         async def gate() -> None:
@@ -57,6 +59,7 @@ class World:
             self._launch,
             gate,
             lambda: (self.reader.launches(self.session_id), self.reader.runs(self.session_id)),
+            self.judge,
         )
 
     async def _launch(self, cell: Cell, candidate: Candidate, attempt: int, runs: list[PlannedRun]) -> None:
@@ -295,7 +298,10 @@ async def test_a_baseline_that_never_starts_ends_the_sweep_with_its_reason(world
 async def test_a_run_rejected_twice_has_had_its_chance(world: World) -> None:
     world.state_of_run = lambda cell, run: "rejected" if run.workload == "prefix" else "done"
     await world.sweep(Controls()).run()
-    assert len(world.launched) == 6
+    again = [launch for launch in world.launched if launch[1] == 0]
+    assert len(world.launched) - len(again) == 4
+    # Its block has no launch of the baseline that counts in that workload, so it has one more, and no third.
+    assert again == [(0, 0, 1), (0, 0, 1), (1, 0, 1), (1, 0, 1)]
 
 
 async def test_a_candidate_can_be_added_while_it_runs(world: World) -> None:
