@@ -138,6 +138,12 @@ def build_parser() -> _Parser:
     report.add_argument("--format", choices=("md", "json", "csv"), help="default md")
     report.add_argument("--out", metavar="FILE", help="write there in place of standard output")
 
+    compare = add("compare", "compare", "two sessions held against each other", as_json)
+    for name in ("a", "b"):
+        compare.add_argument(name, metavar=name.upper(), help="a session: its number, its name, or `last`")
+    compare.add_argument("--format", choices=("text", "md", "json"), help="default text")
+    compare.add_argument("--out", metavar="FILE", help="write there in place of standard output")
+
     add("sessions", "sessions", "list the sessions", as_json)
     _add_import(
         add("import", "import_", "results of `vllm bench serve` and `vllm bench sweep`, and what they say", as_json)

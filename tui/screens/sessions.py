@@ -13,6 +13,7 @@ from store.errors import StoreError
 from tui import session_files
 from tui.palette import Command
 from tui.screens.base import Number
+from tui.screens.compare import CompareScreen
 from tui.screens.exporting import ExportingScreen
 from tui.screens.filtering import FilteringScreen
 from tui.screens.plot import PlotScreen
@@ -96,6 +97,9 @@ class SessionsScreen(FilteringScreen, ExportingScreen):
             "slash", "filter", "filter", key_display="/", tooltip="show only sessions with these words; esc shows all"
         ),
         Binding("space", "mark", "mark", tooltip="mark the session, or take its mark away; two marked are compared"),
+        Binding(
+            "c", "compare", "compare", tooltip="compare the two marked sessions, or the marked one with this"
+        ),
         Binding("g", "plot", "plot", tooltip="plot a metric against a parameter"),
         Binding("e", "export", "export", tooltip="write CSV, JSON or Markdown to the exports folder"),
         Binding("d", "delete", "delete", tooltip="delete the session, after one question"),
@@ -189,6 +193,8 @@ class SessionsScreen(FilteringScreen, ExportingScreen):
             return ()
         return (
             Command("Open the report", "Tables, environment, events", self.action_open),
+            Command("Mark", "For a comparison of two sessions", self.action_mark),
+            Command("Compare", "The two marked sessions", self.action_compare),
             Command("Plot", "A metric against a parameter", self.action_plot),
             Command("Export", "CSV, JSON or Markdown", self.action_export),
             Command("Delete the session", "Asks once", self.action_delete),
@@ -206,6 +212,16 @@ class SessionsScreen(FilteringScreen, ExportingScreen):
         """Mark the chosen session for a comparison, or take its mark away."""
         if not self.query_one(SessionTable).mark():
             self.say("two sessions are marked: c compares them, space on one of them takes its mark away", error=True)
+
+    def action_compare(self) -> None:
+        """Hold the two marked sessions, or the marked and the chosen one, against each other; the older one is A."""
+        pair = set(self.query_one(SessionTable).marked)
+        if len(pair) == 1 and self._chosen is not None:
+            pair.add(self._chosen)
+        if len(pair) != 2:
+            self.say("mark two sessions with space, or one and go to the other; then c compares them", error=True)
+            return
+        self.app.push_screen(CompareScreen(*sorted(pair)))
 
     def action_plot(self) -> None:
         """Draw the chosen session."""

@@ -1,0 +1,59 @@
+"""`llmtune compare A B`: two sessions held against each other."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from store.clock import utc_now
+from store.private_files import write_private
+from tui.commands.places import data_place, reading
+from tui.output import SCHEMA, UsageError, say, say_json
+from tuning.compared.comparing import compare, side_of
+from tuning.compared.records import SessionComparison, Side
+from tuning.compared.report import parts
+from tuning.compared.report_json import to_json
+from tuning.document import as_markdown, as_text
+
+if TYPE_CHECKING:
+    from store.reader import Reader
+
+DONE, FAILED = 0, 1
+
+
+def run(args: argparse.Namespace) -> int:
+    form = args.format or ("json" if args.json else "text")
+    if args.json and form != "json":
+        raise UsageError(f"--json and --format {form} contradict each other")
+    with reading(data_place(args)) as reader:
+        a, b = _side(reader, args.a), _side(reader, args.b)
+    try:
+        compared = compare(a, b)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    _print(compared, form, args.out)
+    return DONE if compared.workloads else FAILED
+
+
+def _side(reader: "Reader", word: str) -> Side:
+    session = reader.find_session(word)
+    assert session.id is not None
+    return side_of(session, reader.launches(session.id), reader.runs(session.id), utc_now())
+
+
+def _print(compared: SessionComparison, form: str, out: str | None) -> None:
+    if form == "json":
+        document = to_json(compared)
+        if out is None:
+            say_json(document)
+            return
+        text = json.dumps({"schema": SCHEMA, **document}, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    else:
+        text = as_markdown(parts(compared, whole=True)) if form == "md" else as_text(parts(compared))
+    if out is None:
+        say(text.rstrip("\n"))
+        return
+    try:
+        write_private(Path(out), text)
+    except OSError as error:
+        raise UsageError(f"{out} cannot be written: {error.strerror}") from None

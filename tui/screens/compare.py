@@ -1,0 +1,75 @@
+"""Two sessions held against each other."""
+
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.binding import Binding, BindingType
+
+from store.clock import utc_now
+from tui.screens.base import Number
+from tui.screens.document import DocumentScreen
+from tui.widgets.copy import CopyPanel
+from tuning.compared.comparing import compare, side_of
+from tuning.compared.records import SessionComparison
+from tuning.compared.report import parts
+
+if TYPE_CHECKING:
+    from store.reader import Reader
+
+
+class CompareScreen(DocumentScreen):
+    """A is the one named first; it goes on filling while one of the two runs."""
+
+    LEGEND: ClassVar[tuple[Number, ...]] = (
+        Number("in A, in B", "the candidate against the default of that session, with the sign of its verdict there"),
+        Number("B against A", "(1 + effect in B)/(1 + effect in A) − 1, with an interval that holds for all together"),
+        Number("level", "the default's own figures in both: time and machine are in the difference"),
+        Number("differs", "the interval excludes 0; agrees: it lies within the smallest effect worth having"),
+    )
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("s", "swap", "swap", tooltip="B becomes A"),
+        Binding("a", "whole", "all metrics", tooltip="also metrics that decide nothing, and each effect's interval"),
+        Binding("y", "copy", "copy", tooltip="the command that prints this comparison"),
+    ]
+
+    def __init__(self, a: int, b: int) -> None:
+        super().__init__()
+        self._pair = (a, b)
+        self._whole = False
+        self._shown: SessionComparison | None = None
+        self._read: tuple[object, SessionComparison] | None = None  # of the poller's thread alone
+
+    def refresh_from_store(self, reader: "Reader") -> SessionComparison:
+        """The same object as before where nothing happened in either."""
+        pair = self._pair
+        marks = pair, [(reader.session(number), reader.marks(number)) for number in pair]
+        if self._read is None or self._read[0] != marks:
+            now = utc_now()
+            a, b = (
+                side_of(session, reader.launches(number), reader.runs(number), now)
+                for number, (session, _) in zip(pair, marks[1], strict=True)
+            )
+            self._read = marks, compare(a, b)
+        return self._read[1]
+
+    def show(self, snapshot: SessionComparison) -> None:
+        """Lay it where it is another, and of the two that are meant now."""
+        if snapshot is not self._shown and (snapshot.a.id, snapshot.b.id) == self._pair:
+            self._shown = snapshot
+            self.lay(parts(snapshot, self._whole))
+
+    def action_swap(self) -> None:
+        """Hold A against B."""
+        self._pair = self._pair[1], self._pair[0]
+        self.app.ask()
+
+    def action_whole(self) -> None:
+        """All that was compared, or what decides alone."""
+        self._whole = not self._whole
+        if self._shown is not None:
+            self.lay(parts(self._shown, self._whole))
+
+    def action_copy(self) -> None:
+        """The command, to the clipboard and shown."""
+        words = f"llmtune compare {self._pair[0]} {self._pair[1]} --data-dir {self.app.data_dir}"
+        self.app.push_screen(CopyPanel(words, "command line"))
