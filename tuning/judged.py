@@ -53,6 +53,7 @@ class LimitJudgement:
 class CandidateJudgement:
     """One candidate in one deciding workload. `verdict` is the word of the contract, `found` what the looks gave (None
     before the first, and for the baseline), `block` the block, counted from 1, after which it was decided or left.
+    `limits` are all of the configuration's, in whatever workload: the same in each deciding one.
 
     `why` is one line in plain words; "" where the word says all.
     """
@@ -101,3 +102,4 @@ class Judgement:
     winner: int | None = None
     leaves: Mapping[int, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    blocks: tuple[int, ...] = ()  # those that are complete, from 0

@@ -1,72 +1,137 @@
 """What a session says of its candidates, from its rows alone: pure, and recomputed whenever it is asked for."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+from engine.text import clean
 from store.records import LaunchRecord, RunRecord, SessionRecord
-from tuning.deciding import ADDED, session_deciding
-from tuning.judged import CandidateJudgement, Deciding, Judgement, NoiseFound, Word, WorkloadJudgement
-from tuning.launch_values import Blocks, Measured, launch_values, measured_logs, session_blocks
+from tuning.candidate_words import found_text, judged_candidate, level_text
+from tuning.deciding import ADDED, KEY, session_deciding
+from tuning.figures import metric_title
+from tuning.judged import CandidateJudgement, Deciding, Judgement, LimitJudgement, NoiseFound, WorkloadJudgement
+from tuning.judgement_notes import drift_sentence, session_notes
+from tuning.launch_values import Blocks, log_values, measured, session_blocks
+from tuning.limit_judging import limit_cases, limit_workloads
 from tuning.records import Plan
 from tuning.schedule import BASELINE
-from tuning.session_looks import Course, workload_course
+from tuning.session_looks import Course, SessionCourse, session_course
+from tuning.session_sentence import largest_gain, session_sentence
 from tuning.verdict.calibration import components
-from tuning.verdict.records import FINAL_STATES, Noise, Verdict
+from tuning.verdict.records import Drift, Noise
 
-IMPLAUSIBLE = "a gain of {:g} % or more is implausible; launched no more"
+OVER = ("done", "stopped", "failed")  # states of a session that runs no more
 
 
 def judge(session: SessionRecord, plan: Plan, launches: Sequence[LaunchRecord], runs: Sequence[RunRecord]) -> Judgement:
-    """The verdicts after the blocks that are complete; the order of the rows does not matter."""
-    deciding = session_deciding(session, plan)
-    blocks = session_blocks(session, launches, runs)
-    added = {int(index): int(block) for index, block in session.raw.get(ADDED, {}).items()}
-    candidates = [each["index"] for each in session.candidates if each["index"] != BASELINE]
-    measured = measured_logs(runs, {workload: [metric] for workload, metric in deciding.metric.items()})
-    judged = {}
-    for workload, metric in deciding.metric.items():
-        found = measured[workload, metric]
-        course = workload_course(launch_values(found.logs, blocks), deciding, workload, candidates, added, blocks)
-        judged[workload] = _workload(deciding, workload, course, found, blocks, candidates)
-    leaves = {
-        index: "decided"
-        for index in candidates
-        if judged and not deciding.calibration and all(_final(one.candidates[index].found) for one in judged.values())
-    }
-    return Judgement("", deciding, judged, leaves=leaves)
+    """The verdicts after the blocks that are complete; the order of the rows does not matter.
 
-
-def _final(found: Verdict | None) -> bool:
-    return found is not None and found.state in FINAL_STATES
-
-
-def _workload(
-    deciding: Deciding, workload: str, course: Course, measured: Measured, blocks: Blocks, candidates: Sequence[int]
-) -> WorkloadJudgement:
-    rules = deciding.rules[workload]
-    judged = {}
-    for index in candidates:
-        found = course.found.get(index)
-        word: Word = "undecided" if found is None or found.state == "implausible" else found.state
-        why = ""
-        if found is not None and found.state == "implausible":
-            why = IMPLAUSIBLE.format(100 * rules.smallest_effect)
-        judged[index] = CandidateJudgement(
-            index, word, found, block=course.block[index] + 1 if _final(found) else None, why=why
+    In a session of an earlier version, which kept launching everybody, and in a calibration the newest look counts.
+    """
+    deciding = _of_workloads(session_deciding(session, plan), plan)
+    blocks = session_blocks(session, plan, launches, runs)
+    candidates = sorted(each["index"] for each in session.candidates if each["index"] != BASELINE)
+    names = {each["index"]: clean(str(each["label"])) for each in session.candidates} | {BASELINE: "the default"}
+    joined = _joined(session, deciding, candidates, blocks)
+    limited = [(name, limit.metric) for limit in deciding.limits for name in limit_workloads(limit, plan)]
+    found = measured(runs, [*deciding.metric.items(), *limited])
+    logs = {workload: found[workload, metric].logs() for workload, metric in deciding.metric.items()}
+    leaving = KEY in session.raw and not deciding.calibration
+    course = session_course(
+        deciding,
+        {workload: log_values(of, blocks) for workload, of in logs.items()},
+        limit_cases(deciding.limits, plan, found, launches, runs),
+        candidates,
+        joined,
+        blocks,
+        leaving,
+    )
+    out = {int(index): clean(str(why)) for index, why in session.raw.get("out", {}).items()}
+    none_yet = tuple(
+        LimitJudgement(limit, name, None) for limit in deciding.limits for name in limit_workloads(limit, plan)
+    )
+    judged: dict[str, WorkloadJudgement] = {}
+    for workload, one in course.workloads.items():
+        rules = deciding.rules[workload]
+        of_candidates = {
+            BASELINE: CandidateJudgement(BASELINE, "undecided", limits=course.limits.get(BASELINE, none_yet))
+        }
+        for index in candidates:
+            limits = course.limits.get(index, none_yet)
+            of_candidates[index] = judged_candidate(index, course, one, rules, limits, out.get(index))
+        judged[workload] = WorkloadJudgement(
+            workload=workload,
+            metric=deciding.metric[workload],
+            rules=rules,
+            looks=tuple(one.looks),
+            candidates=of_candidates,
+            noise=_noise(one, logs[workload], metric_title(deciding.metric[workload])),
+            blocks=one.looks[-1].blocks if one.looks else 0,
         )
-    return WorkloadJudgement(
-        workload,
-        deciding.metric[workload],
-        rules,
-        tuple(course.looks),
-        judged,
-        _noise(course, measured),
-        blocks=course.looks[-1].blocks if course.looks else 0,
+    winner = None if deciding.calibration else _winner(candidates, judged)
+    over = session.state in OVER
+    return Judgement(
+        sentence=session_sentence(deciding, judged, candidates, names, winner, over, bool(blocks.begun)),
+        deciding=deciding,
+        workloads=judged,
+        winner=winner,
+        leaves={index: _why_leaves(index, course, judged) for index in course.left},
+        notes=session_notes(plan, deciding, course, found, blocks, names, joined, over, leaving),
+        blocks=blocks.complete,
     )
 
 
-def _noise(course: Course, measured: Measured) -> NoiseFound:
-    noise = course.looks[-1].noise if course.looks else Noise(None, 0.0)
-    seen = {(value.block, value.configuration) for value in course.values}
-    runs = [logs for cell, logs in sorted(measured.logs.items()) if cell[:2] in seen]
-    parts = components(runs, noise)
-    return NoiseFound(parts.run_sd, parts.launch_sd, noise.sd, noise.df)
+def _of_workloads(deciding: Deciding, plan: Plan) -> Deciding:
+    """Without what names no workload of the plan, in which nothing was measured."""
+    names = {workload.name for workload in plan.workloads}
+    return replace(deciding, metric={name: metric for name, metric in deciding.metric.items() if name in names})
+
+
+def _joined(session: SessionRecord, deciding: Deciding, candidates: Sequence[int], blocks: Blocks) -> Mapping[int, int]:
+    """Candidate → the block, from 0, that it joined, for those that a person added: indices go on from the plan's."""
+    noted = {int(index): int(block) for index, block in session.raw.get(ADDED, {}).items()}
+    planned = next((rules.candidates for rules in deciding.rules.values()), 0)
+    first: dict[int, int] = {}
+    for block, index, _ in blocks.positions:
+        first[index] = min(block, first.get(index, block))
+    late = {index: first.get(index, len(blocks.begun)) for index in candidates[planned:]}
+    return {index: block for index, block in (late | noted).items() if index in candidates}
+
+
+def _winner(candidates: Sequence[int], judged: Mapping[str, WorkloadJudgement]) -> int | None:
+    """Better in a deciding workload, worse in none, and every limit holds; the one with the largest effect."""
+    winners = []
+    for index in candidates:
+        of_index = [one.candidates[index] for one in judged.values()]
+        words = {each.verdict for each in of_index}
+        held = all(
+            limit.verdict is not None and limit.verdict.state == "holds" for each in of_index for limit in each.limits
+        )
+        if "better" in words and not words & {"worse", "failed", "infeasible"} and held:
+            winners.append(index)
+    return max(winners, key=lambda index: (largest_gain(index, judged), -index), default=None)
+
+
+def _why_leaves(index: int, course: SessionCourse, judged: Mapping[str, WorkloadJudgement]) -> str:
+    """One line for the session's history: the verdict with its effect, or the limit."""
+    several = len(judged) > 1
+    if course.left[index][1] == "limit":
+        for limit in course.limits[index]:
+            if limit.verdict is not None and limit.verdict.state in ("broken", "implausible"):
+                return f"{limit.limit.text} is {limit.verdict.state} in {limit.workload}: {level_text(limit)}"
+    parts = []
+    for workload, one in judged.items():
+        found = one.candidates[index].found
+        if found is not None:
+            word = "a worthwhile gain is implausible" if found.state == "implausible" else found.state
+            where = f" in {workload}" if several else ""
+            parts.append(f"{word}, {found_text(found)} {metric_title(one.metric)}{where}")
+    return "; ".join(parts)
+
+
+def _noise(one: Course, logs: Mapping[tuple[int, int, int], Sequence[float]], title: str) -> NoiseFound:
+    """Of the newest look. Runs are those of the launches that it is of."""
+    noise = one.looks[-1].noise if one.looks else Noise(None, 0.0)
+    drift = one.looks[-1].drift if one.looks else Drift()
+    seen = {(value.block, value.configuration) for value in one.values}
+    parts = components([of for cell, of in sorted(logs.items()) if cell[:2] in seen], noise)
+    return NoiseFound(parts.run_sd, parts.launch_sd, noise.sd, noise.df, drift_sentence(drift, title))

@@ -1,97 +1,95 @@
-"""From a session's rows to what each launch says: which blocks are complete, and each launch's log of a metric."""
+"""From a session's rows to what each launch says: which blocks are complete, and each launch's value of a metric."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from store.records import LaunchRecord, RunRecord, SessionRecord
+from tuning.records import Plan
+from tuning.settling import CellKey, candidates_out, cell_of, complete_blocks
 from tuning.verdict.records import LaunchValue
-
-Cell = tuple[int, int, int]  # block, candidate, slot
-Logs = Mapping[Cell, Sequence[float]]
 
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """`complete`: the blocks, from 0, of which nothing more will come, in order. `last`: the last block that each
-    candidate was drawn for. `positions`: the place of each cell in its block, where it is known."""
+    """`complete`: the blocks, from 0, of which nothing more will come, in order; `begun`: all. `last`: the last block
+    in which each configuration had a part. `positions`: the place of each cell in its block, where it is known."""
 
     complete: tuple[int, ...]
-    open: tuple[int, ...]
+    begun: tuple[int, ...]
     last: Mapping[int, int]
-    positions: Mapping[Cell, int]
+    positions: Mapping[CellKey, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The logs of one metric in one workload, by cell; `unusable` counts runs by cell whose value has no log."""
+    """One metric in one workload. `values`: of the measured runs that count, by cell, in the order of their repeats.
+    `absent`: of how many such runs it is not known."""
 
-    logs: Logs
-    unusable: Mapping[Cell, int] = field(default_factory=dict)
+    values: Mapping[CellKey, tuple[float, ...]] = field(default_factory=dict)
+    absent: int = 0
+
+    def logs(self) -> dict[CellKey, list[float]]:
+        """By cell; cells without a value above 0 are left out, as are the values themselves: they have no log."""
+        found = {cell: [math.log(value) for value in of if value > 0] for cell, of in self.values.items()}
+        return {cell: logs for cell, logs in found.items() if logs}
+
+    def without_log(self) -> int:
+        """How many runs have no value above 0."""
+        return self.absent + sum(value <= 0 for of in self.values.values() for value in of)
 
 
-def session_blocks(session: SessionRecord, launches: Sequence[LaunchRecord], runs: Sequence[RunRecord]) -> Blocks:
-    """A block is complete when every cell drawn for it is settled: launched to the end, or its candidate has left.
-
-    Of sessions that keep no order of their blocks the cells are those that were launched, or have runs.
-    """
-    drawn = session.raw.get("blocks")
-    positions: dict[Cell, int] = {}
-    if drawn:
-        for block in drawn:
-            for cell in block:
-                positions[cell["block"], cell["candidate"], cell["slot"]] = cell["position"]
-    else:
-        positions |= {(each.block, each.candidate, each.slot): each.position for each in launches}
-    cells = set(positions)
-    if not drawn:
-        cells |= {(run.block, run.candidate, run.slot) for run in runs}
-    out = {int(index) for index in session.raw.get("out", {})}
-    launched = {(each.block, each.candidate, each.slot) for each in launches}
-    done = {(each.block, each.candidate, each.slot) for each in launches if each.state == "done"}
-    if not drawn:
-        done |= cells - launched
+def session_blocks(
+    session: SessionRecord, plan: Plan, launches: Sequence[LaunchRecord], runs: Sequence[RunRecord]
+) -> Blocks:
+    """Who left before a block's launch of it came has no part in the block, though it was drawn."""
+    positions = {cell_of(each): each.position for each in launches}
+    drawn = {
+        (cell["block"], cell["candidate"], cell["slot"]): int(cell["position"])
+        for block in session.raw.get("blocks", [])
+        for cell in block
+    }
+    out = candidates_out(session)
     last: dict[int, int] = {}
-    waiting: set[int] = set()
-    for cell in cells:
-        block, candidate, _ = cell
-        if candidate not in out or cell in launched or cell in done:
-            last[candidate] = max(block, last.get(candidate, -1))
-        if cell not in done and candidate not in out:
-            waiting.add(block)
-    blocks = {cell[0] for cell in cells}
-    return Blocks(tuple(sorted(blocks - waiting)), tuple(sorted(waiting)), last, positions)
+    for cell in positions.keys() | {cell for cell in drawn if cell[1] not in out}:
+        last[cell[1]] = max(cell[0], last.get(cell[1], cell[0]))
+    positions |= drawn
+    begun = tuple(sorted({cell[0] for cell in positions}))
+    return Blocks(complete_blocks(session, plan, launches, runs), begun, last, positions)
 
 
-def measured_logs(runs: Sequence[RunRecord], wanted: Mapping[str, Sequence[str]]) -> dict[tuple[str, str], Measured]:
-    """(workload, metric) → the logs of the measured runs that count. `wanted`: workload → metrics."""
-    logs: dict[tuple[str, str], dict[Cell, list[tuple[int, float]]]] = {}
-    unusable: dict[tuple[str, str], dict[Cell, int]] = {}
-    keys = {workload: [(metric, (workload, metric)) for metric in dict.fromkeys(of)] for workload, of in wanted.items()}
-    for of in keys.values():
-        for _, key in of:
-            logs[key], unusable[key] = {}, {}
+def measured(runs: Iterable[RunRecord], wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Measured]:
+    """Each of `wanted`, pairs of workload and metric, from the measured runs that were accepted. One pass."""
+    metrics: dict[str, list[str]] = {}
+    for workload, metric in dict.fromkeys(wanted):
+        metrics.setdefault(workload, []).append(metric)
+    found: dict[tuple[str, str], dict[CellKey, list[tuple[int, float]]]] = {}
+    absent: dict[tuple[str, str], int] = {}
     for run in runs:
-        if run.kind != "measured" or run.state != "done" or run.workload not in keys:
+        if run.kind != "measured" or run.state != "done":
             continue
-        cell = run.block, run.candidate, run.slot
-        for metric, key in keys[run.workload]:
-            value = run.metrics.get(metric)
-            if value is not None and 0 < value < math.inf:
-                logs[key].setdefault(cell, []).append((run.repeat, math.log(value)))
+        cell = cell_of(run)
+        for metric in metrics.get(run.workload, ()):
+            value, key = run.metrics.get(metric), (run.workload, metric)
+            if value is None or not math.isfinite(value):
+                absent[key] = absent.get(key, 0) + 1
             else:
-                unusable[key][cell] = unusable[key].get(cell, 0) + 1
+                found.setdefault(key, {}).setdefault(cell, []).append((run.repeat, value))
     return {
-        key: Measured({cell: [log for _, log in sorted(found)] for cell, found in by_cell.items()}, unusable[key])
-        for key, by_cell in logs.items()
+        (workload, metric): Measured(
+            {cell: tuple(value for _, value in sorted(of)) for cell, of in found.get((workload, metric), {}).items()},
+            absent.get((workload, metric), 0),
+        )
+        for workload, of_workload in metrics.items()
+        for metric in of_workload
     }
 
 
-def launch_values(logs: Logs, blocks: Blocks) -> list[LaunchValue]:
+def log_values(logs: Mapping[CellKey, Sequence[float]], blocks: Blocks) -> list[LaunchValue]:
     """One value a launch of the complete blocks, the mean of its logs; in an order that does not hang on the rows'."""
     complete = set(blocks.complete)
     return [
         LaunchValue(cell[0], cell[1], math.fsum(found) / len(found), blocks.positions.get(cell))
         for cell, found in sorted(logs.items())
-        if cell[0] in complete and found
+        if cell[0] in complete
     ]

@@ -6,8 +6,9 @@ import pytest
 
 from store.records import LaunchRecord, RunRecord
 from tests.tuning.examples import at, launch, plan, prefix_workload, random_workload, run, session
-from tuning.records import Budget, CandidateResult, Decide, Plan, SessionResult
-from tuning.results import deciding_metrics, session_result
+from tuning.deciding import deciding_metrics
+from tuning.records import Budget, CandidateResult, Decide, Effect, Plan, SessionResult
+from tuning.results import session_result
 from tuning.statistics import t_quantile
 
 PLAN = plan()
@@ -58,30 +59,20 @@ def test_only_accepted_measured_runs_count() -> None:
     assert found.rejected == 1
 
 
-def test_an_effect_is_paired_with_the_baseline_of_its_block() -> None:
-    runs = [run(0, 0, 100.0), run(0, 1, 103.0), run(1, 0, 200.0), run(1, 1, 210.0)]
-    effect = one(result(runs), 1).effects["total_tok_per_s"]
-    logs = [math.log(1.03), math.log(1.05)]
-    middle = sum(logs) / 2
-    half = t_quantile(0.975, 1) * abs(logs[0] - logs[1]) / math.sqrt(2) / math.sqrt(2)
-    assert effect.blocks == 2
-    assert effect.effect == pytest.approx(math.expm1(middle))
-    assert (effect.low, effect.high) == (
-        pytest.approx(math.expm1(middle - half)),
-        pytest.approx(math.expm1(middle + half)),
-    )
-    assert (effect.verdict, effect.more_blocks) == (None, None)
-
-
 def test_one_block_gives_an_effect_without_an_interval() -> None:
     effect = one(result([run(0, 0, 100.0), run(0, 1, 90.0)]), 1).effects["total_tok_per_s"]
     assert (effect.effect, effect.low, effect.high) == (pytest.approx(-0.1), None, None)
 
 
 def test_the_baseline_and_unpaired_blocks_have_no_effect() -> None:
-    found = result([run(0, 0, 100.0), run(1, 1, 90.0)])
+    found = result(
+        [
+            run(0, 0, metrics={"total_tok_per_s": 100.0, "duration_s": 9.0}),
+            run(1, 1, metrics={"total_tok_per_s": 90.0, "duration_s": 9.0}),
+        ]
+    )
     assert one(found, 0).effects == {}
-    assert one(found, 1).effects == {}
+    assert one(found, 1).effects == {"total_tok_per_s": Effect(0, None, None, None, "undecided")}
     assert one(found, 1).summaries["total_tok_per_s"].mean == 90.0
 
 

@@ -9,7 +9,7 @@ from tuning.verdict.boundary import bar
 from tuning.verdict.decisions import LEAVES
 from tuning.verdict.moderation import PRIOR_DF
 from tuning.verdict.records import LaunchValue, Rules, Verdict
-from tuning.verdict.student import t_of_z, z_of_t
+from tuning.verdict.student import ratio, t_of_z, z_of_t
 
 LimitState = Literal["holds", "broken", "implausible", "undecided"]
 
@@ -38,13 +38,15 @@ def judge_limit(
     blocks: int,
     configurations: Collection[int],
     at_most: bool = True,
+    plain: bool = False,
 ) -> Mapping[int, LimitVerdict]:
     """The limit of each of `configurations` at the look after `blocks` blocks; `bound` > 0 in the metric's unit.
 
     Per configuration x̄ and s_g² over its N launches (what changes from block to block is in it), s̃² =
     (6·s² + (N − 1)·s_g²)/(6 + N − 1) with s² the average of the s_g², ν = 6 + N − 1 (the form of Smyth 2004, as in
     `moderation`), and Z((ln L − x̄)/(s̃/√N)): holds above the bar, broken below −bar, leaves below −1.645. The sign turns
-    where `at_most` is False (goodput ≥ L). Method of the project's notes.
+    where `at_most` is False (goodput ≥ L). `plain`: the values are levels, not logs of them, of a metric that may be 0;
+    then x̄, L and the interval stay as they are. Method of the project's notes.
     """
     if not 0 < bound < math.inf:
         raise ValueError("a limit on a level is a number above 0")
@@ -55,7 +57,7 @@ def judge_limit(
     average = sum(own.values()) / len(own) if own else 0.0
     c = bar(rules, blocks)
     return {
-        configuration: _judge(logs[configuration], own.get(configuration), average, bound, c, at_most)
+        configuration: _judge(logs[configuration], own.get(configuration), average, bound, c, at_most, plain)
         for configuration in configurations
     }
 
@@ -69,23 +71,40 @@ def is_winner(verdict: Verdict, limits: Collection[LimitVerdict]) -> bool:
 
 
 def _judge(
-    logs: Sequence[float], own: float | None, average: float, bound: float, c: float | None, at_most: bool
+    values: Sequence[float],
+    own: float | None,
+    average: float,
+    bound: float,
+    c: float | None,
+    at_most: bool,
+    plain: bool,
 ) -> LimitVerdict:
-    n = len(logs)
+    n = len(values)
     if not n:
         return LimitVerdict("undecided", None, None, None, None, 0)
-    centre = math.fsum(logs) / n
-    level, distance = math.exp(centre), math.expm1(centre - math.log(bound))
+    centre, limit = math.fsum(values) / n, bound if plain else math.log(bound)
+    distance = centre / bound - 1 if plain else ratio(centre - limit)
+
+    def level(value: float) -> float | None:
+        return value if plain else _exp(value)
+
     if own is None or c is None:
-        return LimitVerdict("undecided", level, None, None, distance, n)
+        return LimitVerdict("undecided", level(centre), None, None, distance, n)
     df = PRIOR_DF + n - 1
     se = math.sqrt((PRIOR_DF * average + (n - 1) * own) / df / n)
-    room = math.log(bound) - centre if at_most else centre - math.log(bound)
+    room = limit - centre if at_most else centre - limit
     # A limit that is met to the digit, without noise, is met.
     z = z_of_t(room / se, df) if se else math.copysign(math.inf, room)
     half = t_of_z(c, df) * se
     state: LimitState = "holds" if z > c else "broken" if z < -c else "implausible" if z < -LEAVES else "undecided"
-    return LimitVerdict(state, level, math.exp(centre - half), math.exp(centre + half), distance, n)
+    return LimitVerdict(state, level(centre), level(centre - half), level(centre + half), distance, n)
+
+
+def _exp(log: float) -> float | None:
+    try:
+        return math.exp(log)
+    except OverflowError:
+        return None
 
 
 def _variance(values: Sequence[float]) -> float:
