@@ -68,7 +68,8 @@ def read_plan(
     refuse_secrets(data, mistakes)
     server, server_env, pasted_model, pasted_name = read_server(top)
     workloads = _workloads(top, folder)
-    grid, explicit = read_grid(top)
+    calibrate = top.flag("calibrate", default=False)
+    grid, explicit = ({}, ()) if calibrate and "grid" not in data else read_grid(top)
     check_utilization(top, server, server_env, {name for point in (grid, *explicit) for name in point})
     plan = Plan(
         name=top.text("name", Path(where).stem) or "",
@@ -77,7 +78,7 @@ def read_plan(
         served_name=top.text("served_name", pasted_name),
         vllm=_program(top.text("vllm"), folder),
         screen=_screen(top),
-        calibrate=top.flag("calibrate", default=False),
+        calibrate=calibrate,
         server=absolute_flags(server, folder),
         server_env=server_env,
         grid={name: tuple(absolute_flags({name: value}, folder)[name] for value in grid[name]) for name in grid},
@@ -116,8 +117,9 @@ def plan_toml(plan: Plan) -> str:
     amounts = {"hours": budget.hours, "gpu_price_per_hour": budget.gpu_price_per_hour, "money": budget.money}
     document["budget"] = {key: value for key, value in amounts.items() if value is not None}
     document["budget"]["on_finish"] = budget.on_finish
-    if not plan.skip:
-        del document["skip"]
+    for key in ("skip", "grid"):
+        if not document[key]:
+            del document[key]
     return tomli_w.dumps(document)
 
 

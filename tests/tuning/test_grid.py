@@ -60,3 +60,9 @@ def test_labels_are_short_and_say_what_they_mean() -> None:
     assert (
         candidate_label({"enable-chunked-prefill": False}, ("enable-chunked-prefill",)) == "enable-chunked-prefill off"
     )
+
+
+def test_the_only_candidate_of_an_a_a_session_is_the_default_again() -> None:
+    found, skipped = candidates(plan(grid=KNOBS, calibrate=True))
+    assert found == [Candidate(0, "default", {}), Candidate(1, "default again", {})]
+    assert skipped == []

@@ -122,8 +122,9 @@ def test_what_is_not_said_has_a_default() -> None:
             decide=Decide(metric={"chat": "p99_ttft_ms"}, smallest_effect=0.03, error=0.1, blocks=6),
             budget=Budget(hours=1.5, gpu_price_per_hour=2.0, money=3.0, on_finish="echo 'done'"),
         ),
+        plan(calibrate=True, grid={}),
     ],
-    ids=["demo", "demo on a GPU", "everything"],
+    ids=["demo", "demo on a GPU", "everything", "A/A"],
 )
 def test_a_written_plan_reads_back_equal(written: Plan) -> None:
     assert read_plan(plan_toml(written), check_model=lambda model: None) == written
@@ -200,6 +201,8 @@ def test_every_mistake_is_reported_with_its_line(folder: Path) -> None:
         (SMALL + '[decide]\nmetric = "tok_per_s"\n', 9, "is not a metric; did you mean"),
         (SMALL + '[decide]\nmetric = {talk = "p99_ttft_ms"}\n', 9, "metric.talk: no workload"),
         (SMALL + "[decide]\nblocks = 0\n", 9, "at least 1"),
+        (SMALL + "[decide]\nblocks = 14\n", 9, "at most 13"),
+        ('calibrate = "yes"\n' + SMALL, 1, "calibrate: must be true or false"),
         (SMALL + "[decide]\nsmallest_effect = 2\n", 9, "below 1"),
         (SMALL + "[budget]\nmoney = 3\n", 9, "add gpu_price_per_hour"),
         (SMALL + "[budget]\nhours = -3\n", 9, "above 0"),
@@ -258,6 +261,18 @@ def test_explicit_candidates_stand_in_place_of_the_product() -> None:
     read = read_plan(small("max-num-seqs = [64]", "candidates = [{max_num_seqs = 4}, {dtype = 'half'}]"))
     assert read.explicit_candidates == ({"max-num-seqs": 4}, {"dtype": "half"})
     assert read.grid == {}
+
+
+def test_a_plan_that_calibrates_needs_no_grid() -> None:
+    read = read_plan("calibrate = true\n" + small("[grid]\nmax-num-seqs = [64]\n", ""))
+    assert (read.calibrate, read.grid) == (True, {})
+    assert read_plan("calibrate = true\n" + SMALL).grid == {"max-num-seqs": (64,)}  # there, and not used
+
+
+def test_a_plan_of_an_earlier_version_does_not_calibrate() -> None:
+    kept = plan_json(plan())
+    del kept["calibrate"]
+    assert plan_from_json(kept) == plan()
 
 
 def test_a_pasted_line_becomes_the_baseline() -> None:
