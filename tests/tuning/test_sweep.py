@@ -1,124 +1,22 @@
 """The rules of a sweep, with a launcher that writes rows instead of starting servers."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from engine.keeper.journal import Journal
 from engine.records import LaunchFailed
-from store.clock import utc_now
-from store.database import open_reader, open_writer
-from store.reader import Reader
-from store.records import LaunchRecord, RunRecord, RunState, SessionRecord
-from store.writer import Writer
+from store.records import RunState
+from tests.tuning.sweep_world import World, world_of
 from tuning.controls import Controls, Interrupted
-from tuning.grid import candidates
-from tuning.judged import Deciding, Judgement
-from tuning.plan_json import candidates_from_json
-from tuning.records import Candidate, Cell, Decide, Plan, PlannedRun, Workload
-from tuning.sweep import BaselineFailed, Judge, Sweep
-
-PLAN = Plan(
-    name="rules",
-    model="m",
-    workloads=(
-        Workload("chat", "random", requests=4, repeats=2),
-        Workload("prefix", "prefix_repetition", requests=4, repeats=1),
-    ),
-    explicit_candidates=({"max-num-seqs": 4}, {"max-num-seqs": 8}),
-    decide=Decide(blocks=2),
-)
-
-
-@dataclass
-class World:
-    """A store with one session, and what the launcher did in it."""
-
-    writer: Writer
-    reader: Reader
-    session_id: int
-    launched: list[tuple[int, int, int]] = field(default_factory=list)  # block, candidate, attempt
-    made: list[tuple[int, int, PlannedRun]] = field(default_factory=list)  # block, candidate, run
-    before_launch: Callable[[Cell], None] = lambda cell: None
-    state_of_run: Callable[[Cell, PlannedRun], RunState] = lambda cell, run: "done"
-    judge: Judge = lambda launches, runs: Judgement("", Deciding({}, {}), {})  # nobody leaves
-
-    def sweep(self, controls: Controls) -> Sweep:
-        async def gate() -> None:
-            await controls.while_paused()
-
-        session = self.reader.session(self.session_id)
-        return Sweep(
-            session,
-            PLAN,
-            candidates_from_json(session.candidates),
-            Journal(self.writer, session_id=self.session_id),
-            controls,
-            self._launch,
-            gate,
-            lambda: (self.reader.launches(self.session_id), self.reader.runs(self.session_id)),
-            self.judge,
-        )
-
-    async def _launch(self, cell: Cell, candidate: Candidate, attempt: int, runs: list[PlannedRun]) -> None:
-        assert candidate.index == cell.candidate
-        self.launched.append((cell.block, cell.candidate, attempt))
-        launch = LaunchRecord(
-            self.session_id,
-            cell.block,
-            cell.position,
-            cell.candidate,
-            cell.slot,
-            attempt,
-            "ready",
-            started_at=utc_now(),
-        )
-        launch_id = self.writer.insert(launch)
-        try:
-            self.before_launch(cell)
-            for run in runs:
-                self._run(cell, launch_id, run)
-        except LaunchFailed as error:
-            self.writer.update(
-                LaunchRecord, launch_id, state="failed", failure=str(error), failure_class=error.failure_class
-            )
-            raise
-        except Interrupted:
-            self.writer.update(LaunchRecord, launch_id, state="abandoned")
-            raise
-        self.writer.update(LaunchRecord, launch_id, state="done")
-
-    def _run(self, cell: Cell, launch_id: int, run: PlannedRun) -> None:
-        state = self.state_of_run(cell, run)
-        self.made.append((cell.block, cell.candidate, run))
-        record = RunRecord(
-            self.session_id,
-            launch_id,
-            cell.block,
-            cell.candidate,
-            cell.slot,
-            run.workload,
-            "warmup" if run.kind == "warmup" else "measured",
-            run.repeat,
-            run.seed,
-            state,
-        )
-        self.writer.insert(record)
-        if state == "rejected":
-            self.writer.insert(replace(record, seed=run.seed + 1))
+from tuning.records import Cell, PlannedRun
+from tuning.sweep import BaselineFailed
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
-    path = tmp_path / "llmtune.db"
-    points, _ = candidates(PLAN)
-    with open_writer(path) as writer:
-        session = SessionRecord("rules", "waiting", "", {}, [asdict(point) for point in points], 7, utc_now())
-        session_id = writer.insert(session)
-        with open_reader(path) as reader:
-            yield World(writer, reader, session_id)
+    with world_of(tmp_path) as made:
+        yield made
 
 
 async def test_each_block_launches_every_configuration_once_and_afresh(world: World) -> None:

@@ -10,7 +10,7 @@ from engine.records import LaunchFailed
 from store.clock import utc_now
 from store.database import open_reader, open_writer
 from store.records import LaunchRecord, SessionRecord
-from tests.tuning.test_sweep import World
+from tests.tuning.sweep_world import World
 from tuning.controls import Controls
 from tuning.grid import candidate_label
 from tuning.records import Candidate, Cell
