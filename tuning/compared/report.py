@@ -11,15 +11,17 @@ from tuning.compared.records import (
     Own,
     SessionComparison,
     Summary,
+    Word,
     WorkloadComparison,
 )
 from tuning.compared.wording import change_text
 from tuning.document import Heading, Paragraph, Part, Points, Table
-from tuning.figures import figure, metric_title, percent
+from tuning.figures import ABSENT, figure, metric_title, percent
 from tuning.imported.words import counted
 
-LABEL_CELLS = 22  # so that the table of a metric has room in 80 cells
-DEFAULT = "default, its own level"
+LABEL_CELLS = 20  # so that the table of a metric has room in 80 cells
+DEFAULT = "the default itself"
+_SHORT: dict[Word, str] = {"not told apart": "?", "says nothing": ABSENT}
 
 
 def parts(compared: SessionComparison, whole: bool = False) -> list[Part]:
@@ -76,11 +78,11 @@ def _workload_parts(workload: WorkloadComparison, compared: SessionComparison, w
 
 
 def _table(metric: MetricComparison, whole: bool) -> Table:
-    header = ("against its own default", "in A", "in B", "B against A", "")
+    header = ("vs its own default", "in A", "in B", "B against A", "")
     rows = [_candidate_row(each, whole) for each in metric.candidates]
     base = metric.baseline
     level = _level_text if whole else _short_level_text
-    rows.append((DEFAULT, level(base.a), level(base.b), change_text(base.difference), _word(base.word, "*")))
+    rows.append((DEFAULT, level(base.a), level(base.b), change_text(base.difference), _word(base.word, whole, "*")))
     role = "" if metric.decides else ", which decides nothing: each interval for itself, no verdict"
     return Table(header, tuple(rows), frozenset({1, 2}), f"{metric_title(metric.metric)}{role}")
 
@@ -88,11 +90,13 @@ def _table(metric: MetricComparison, whole: bool) -> Table:
 def _candidate_row(each: CandidateComparison, whole: bool) -> tuple[str, ...]:
     own = _own_text if whole else _short_own_text
     label = clean(each.label, 60 if whole else LABEL_CELLS)
-    return (label, own(each.a), own(each.b), change_text(each.difference), _word(each.word))
+    return (label, own(each.a), own(each.b), change_text(each.difference), _word(each.word, whole))
 
 
-def _word(word: str | None, mark: str = "") -> str:
-    return "" if word is None else word + mark
+def _word(word: Word | None, whole: bool, mark: str = "") -> str:
+    if word is None:
+        return ""
+    return (word if whole else _SHORT.get(word, word)) + mark
 
 
 def _own_text(own: Own) -> str:
@@ -122,7 +126,7 @@ def _method(compared: SessionComparison) -> str:
         f"(1 + effect in B)/(1 + effect in A) − 1. The launch is the unit; intervals are Student's t on the logs with "
         f"Satterthwaite's degrees of freedom, those of the {counted(compared.comparisons, 'deciding difference')} at "
         f"{own} for all together. “differs”: the interval excludes 0; “agrees”: it lies within "
-        f"±{100 * compared.margin:g} %. "
+        f"±{100 * compared.margin:g} %; ?: neither, so not told apart; –: too few launches. "
     )
     if any(metric.baseline.word for workload in compared.workloads for metric in workload.metrics):
         text += (

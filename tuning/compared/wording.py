@@ -125,9 +125,8 @@ def notes_on(a: Side, b: Side, workloads: Sequence[WorkloadComparison], set_asid
         notes.append(f"{note}.")
     for letter, side in (("A", a), ("B", b)):
         if side.session.state in ("waiting", "running", "paused"):
-            notes.append(
-                f"{letter} is {side.session.state}: this is as of its {side.result.blocks_done} complete blocks."
-            )
+            blocks = counted(side.result.blocks_done, "complete block")
+            notes.append(f"{letter} is {side.session.state}: this is as of {blocks}.")
     if any(set_aside):
         counts = f"{set_aside[0]} in A, {set_aside[1]} in B"
         notes.append(f"Launches set aside as outliers, as the sessions' own reports do: {counts}.")
