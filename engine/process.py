@@ -155,6 +155,12 @@ def listener_pids(port: int) -> set[int]:
     return {stat.pid for stat in all_stats() if wanted & _open_links(stat.pid)}
 
 
+def open_sockets(pid: int) -> set[int]:
+    """Inodes of the sockets that `pid` has open; empty for another user's process, of which that cannot be seen."""
+    links = (link for link in _open_links(pid) if link.startswith("socket:["))
+    return {int(link[8:-1]) for link in links if link[8:-1].isdecimal()}
+
+
 def send_signal(identity: ProcessIdentity, signal_number: int) -> bool:
     """Signal this very process and no other. False if it is gone or its pid belongs to another by now.
 
