@@ -1,12 +1,12 @@
 """The metrics of one run: from the result of `vllm bench serve`, the samples taken meanwhile and the client itself."""
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 from engine.numbers import finite
 from engine.records import BenchOutcome
 from store.records import SampleRecord
+from tuning.checks.prefix_cache import increase, prompt_hits
 from tuning.records import RUN_METRICS
 
 _LATENCIES = ("ttft", "itl", "tpot", "e2el")
@@ -62,13 +62,13 @@ def _latencies(result: Mapping[str, Any], load: Mapping[str, float | None]) -> d
 
 
 def _observed(samples: Sequence[SampleRecord], output_tokens: float | None) -> dict[str, float | None]:
-    queries = _increase(samples, lambda sample: sample.prefix_queries)
-    hits = _increase(samples, lambda sample: sample.prefix_hits)
-    energy = _increase(samples, lambda sample: sample.gpu_energy_j)
+    hits = prompt_hits(samples)
+    energy = increase(samples, lambda sample: sample.gpu_energy_j)
     power = _values(samples, lambda sample: sample.gpu_power_w)
     return {
-        "preemptions": _increase(samples, lambda sample: sample.preemptions),
-        "prefix_hit_perc": 100 * hits / queries if hits is not None and queries else None,
+        "preemptions": increase(samples, lambda sample: sample.preemptions),
+        # What preempted requests find of their own is no reuse of a prefix, and cannot be told from it.
+        "prefix_hit_perc": hits.perc if hits is not None and not hits.inflated else None,
         "kv_peak_perc": _peak(samples, lambda sample: sample.kv_perc),
         "running_peak": _peak(samples, lambda sample: sample.running),
         "waiting_peak": _peak(samples, lambda sample: sample.waiting),
@@ -84,14 +84,6 @@ _Field = Callable[[SampleRecord], float | None]
 
 def _values(samples: Sequence[SampleRecord], field: _Field) -> list[float]:
     return [value for sample in samples if (value := finite(field(sample))) is not None]
-
-
-def _increase(samples: Sequence[SampleRecord], field: _Field) -> float | None:
-    """How far a counter rose from the first sample to the last; None where it was read once only, or started anew."""
-    values = _values(samples, field)
-    if len(values) < 2 or any(later < earlier for earlier, later in pairwise(values)):
-        return None
-    return values[-1] - values[0]
 
 
 def _peak(samples: Sequence[SampleRecord], field: _Field) -> float | None:

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -85,13 +86,25 @@ def test_counters_are_taken_from_the_first_to_the_last_sample() -> None:
     samples = [
         sample(0, preemptions=5.0, prefix_queries=1000.0, prefix_hits=400.0, gpu_energy_j=9000.0),
         sample(1),
-        sample(2, preemptions=6.0, prefix_queries=2000.0, prefix_hits=500.0, gpu_energy_j=9500.0),
-        sample(3, preemptions=8.0, prefix_queries=3000.0, prefix_hits=700.0, gpu_energy_j=10_280.0),
+        sample(2, preemptions=5.0, prefix_queries=2000.0, prefix_hits=500.0, gpu_energy_j=9500.0),
+        sample(3, preemptions=5.0, prefix_queries=3000.0, prefix_hits=700.0, gpu_energy_j=10_280.0),
     ]
     metrics = run_metrics(outcome(CPU), samples)
-    assert metrics["preemptions"] == 3
+    assert metrics["preemptions"] == 0
     assert metrics["prefix_hit_perc"] == pytest.approx(15.0)
     assert metrics["energy_j_per_token"] == pytest.approx(1.0)
+
+
+def test_lookups_that_preempted_requests_repeat_are_no_hit_rate() -> None:
+    samples = [
+        sample(0, preemptions=5.0, prefix_queries=1000.0, prefix_hits=400.0),
+        sample(3, preemptions=8.0, prefix_queries=3000.0, prefix_hits=700.0),
+    ]
+    metrics = run_metrics(outcome(CPU), samples)
+    assert (metrics["preemptions"], metrics["prefix_hit_perc"]) == (3, None)
+    by_source = [{"local_compute": 500.0}, {"local_compute": 1400.0, "local_cache_hit": 100.0}]
+    told = [replace(each, raw={"prompt_by_source": tokens}) for each, tokens in zip(samples, by_source, strict=True)]
+    assert run_metrics(outcome(CPU), told)["prefix_hit_perc"] == pytest.approx(10.0)
 
 
 def test_a_counter_that_starts_anew_says_nothing() -> None:
