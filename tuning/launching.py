@@ -22,6 +22,7 @@ from engine.text import redact_env
 from engine.visible_gpus import gpus_used
 from store.clock import utc_now
 from store.records import LaunchRecord, ServerRecord
+from tuning.block_runs import BlockRuns
 from tuning.controls import Controls
 from tuning.foregone import smaller_that_starts
 from tuning.measuring import Measuring, why
@@ -42,7 +43,8 @@ def candidate_spec(plan: Plan, candidate: Candidate, host: str, port: int) -> Se
 class Launching:
     """Makes launches for one session. The bench process and the GPU reader outlive the single launch.
 
-    `gate` is awaited before each run: it holds while paused and raises Interrupted when the sweep is to end.
+    `gate` is awaited before each run: it holds while paused and raises Interrupted when the sweep is to end. `past` is
+    what the session has measured so far.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class Launching:
         gpu: GpuReader,
         data_dir: Path,
         gate: Callable[[], Awaitable[None]],
+        past: BlockRuns | None = None,
     ) -> None:
         self._session_id = session_id
         self._plan = plan
@@ -66,6 +69,7 @@ class Launching:
         self._gpu = gpu
         self._data_dir = data_dir
         self._gate = gate
+        self._past = past
         self._environ = {**os.environ, **plan.server_env}
         self._workloads = {workload.name: workload for workload in plan.workloads}
 
@@ -144,6 +148,7 @@ class Launching:
                     bench=self._bench,
                     supervised=supervised,
                     recorder=recorder,
+                    past=self._past,
                 )
                 for planned in runs:
                     await measuring.measure(self._workloads[planned.workload], planned)

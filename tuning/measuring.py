@@ -1,28 +1,35 @@
 """The runs of one launch: each is watched, judged and committed before the next."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from engine.bench.client import Bench
 from engine.keeper.journal import Journal
 from engine.knobs import Knobs, knobs_of_flags
+from engine.port_seen import PortSeen, port_seen
 from engine.race import unless
 from engine.readiness import base_url
 from engine.recorder import Recorder
 from engine.records import BenchFailed, BenchOutcome, BenchRequest, EngineError, ServerSpec
 from engine.supervise import Supervised
 from engine.text import clean
+from engine.visible_gpus import gpus_used
 from store.clock import utc_now
 from store.records import RunRecord, SampleRecord
-from tuning.acceptance import rejection
+from tuning.acceptance import findings, rejects
+from tuning.afterwards import reject_far
+from tuning.block_runs import BlockRuns
+from tuning.checks.finding import KEY, RunFacts
+from tuning.checks.requests import answers_of
 from tuning.controls import Controls, Interrupted
 from tuning.limited_by import run_limit
 from tuning.records import Cell, PlannedRun, Workload
 from tuning.run_metrics import run_metrics
+from tuning.schedule import BASELINE
 from tuning.seeds import retry_seed
-from tuning.workload_args import bench_argv
+from tuning.workload_args import bench_argv, forces_eos
 
 LOOK_EVERY_S = 0.5
 RUN_WITHIN_S = 3600.0  # beyond what the request rate alone takes
@@ -35,7 +42,8 @@ class Measuring:
     """Carries out the runs of one launch, on a server that is ready.
 
     `gate` is awaited before each run: it holds while paused and raises Interrupted when the sweep is to end. `bench`
-    gives the benchmark process, which outlives the launch.
+    gives the benchmark process, which outlives the launch. `past` is what the block has measured so far; without it no
+    run is held against the baseline's.
     """
 
     session_id: int
@@ -49,6 +57,7 @@ class Measuring:
     bench: Callable[[], Awaitable[Bench]]
     supervised: Supervised
     recorder: Recorder
+    past: BlockRuns | None = None
 
     async def measure(self, workload: Workload, planned: PlannedRun) -> None:
         """One run, and once again with another seed where a measured one had to be rejected.
@@ -83,6 +92,7 @@ class Measuring:
             )
         )
         self.recorder.begin_run(run_id)
+        before = self._port()
         try:
             await self.recorder.take()
             outcome = await self.controls.or_cut(
@@ -103,14 +113,46 @@ class Measuring:
         try:
             await self.recorder.take()
         finally:  # whatever becomes of the last sample, the result is kept
-            reason = await self._commit(run_id, workload, outcome, self.recorder.end_run())
+            facts = self._facts(workload, planned, outcome, self.recorder.end_run(), before)
+            reason = await self._commit(run_id, facts)
+        if reason is None:
+            await self._hold_earlier_against(run_id, facts)
         return reason
 
-    async def _commit(
-        self, run_id: int, workload: Workload, outcome: BenchOutcome, samples: list[SampleRecord]
-    ) -> str | None:
-        metrics = run_metrics(outcome, samples)
-        reason = rejection(workload, outcome, metrics)
+    def _facts(
+        self,
+        workload: Workload,
+        planned: PlannedRun,
+        outcome: BenchOutcome,
+        samples: list[SampleRecord],
+        before: PortSeen,
+    ) -> RunFacts:
+        measured, block = planned.kind == "measured", self.cell.block
+        compared = measured and self.past is not None and not forces_eos(workload)
+        return RunFacts(
+            workload,
+            outcome,
+            run_metrics(outcome, samples),
+            planned.seed,
+            measured,
+            samples,
+            uses=gpus_used(self.spec.flags, self.spec.extra_args),
+            before=before,
+            after=self._port(),
+            baseline=self.past.of_baseline(block, workload.name, self.launch_id) if compared and self.past else (),
+        )
+
+    async def _hold_earlier_against(self, run_id: int, facts: RunFacts) -> None:
+        """A run of the baseline judges the answers of those that were made before it."""
+        answers = answers_of(run_id, facts.seed, facts.metrics)
+        if self.cell.candidate != BASELINE or not facts.measured or self.past is None or answers is None:
+            return
+        await reject_far(self.journal, self.past, self.launch_id, self.cell.block, facts.workload, answers)
+
+    async def _commit(self, run_id: int, facts: RunFacts) -> str | None:
+        outcome, samples = facts.outcome, facts.samples
+        found = findings(facts)
+        reason = rejects(found)
         limit = run_limit(outcome, samples, self._knobs(samples))
         raw = {
             "result": outcome.result,
@@ -118,19 +160,25 @@ class Measuring:
             "via": outcome.via,
             "load_started_at": outcome.load_started_at,
         }
+        raw |= {"limit": asdict(limit)} if limit else {}
+        raw |= {KEY: [each.to_json() for each in found]} if found else {}
         await self._finish(
             run_id,
             "done" if reason is None else "rejected",
             reason=reason,
-            metrics=metrics,
+            metrics=dict(facts.metrics),
             limited_by=limit.text if limit else None,
-            raw=raw | ({"limit": asdict(limit)} if limit else {}),
+            raw=raw,
             started_at=outcome.started_at,
             finished_at=outcome.finished_at,
         )
         return reason
 
-    def _knobs(self, samples: list[SampleRecord]) -> Knobs:
+    def _port(self) -> PortSeen:
+        server = self.supervised.server
+        return port_seen(self.spec.host, self.spec.port, server.identity, server.descendants())
+
+    def _knobs(self, samples: Sequence[SampleRecord]) -> Knobs:
         answered = next((sample for sample in reversed(samples) if sample.running is not None), None)
         facts = asdict(self.supervised.server.facts())
         return knobs_of_flags(self.spec.flags, answered, version=self.vllm_version, facts=facts)
