@@ -14,7 +14,7 @@ from tuning.deciding import deciding_metrics
 from tuning.foregone import Failed, why_foregone
 from tuning.grid import candidate_label
 from tuning.judged import Judgement
-from tuning.leaving import DID_NOT_START, JUDGED, judged_line, reason_of
+from tuning.leaving import DID_NOT_START, JUDGED, reason_of
 from tuning.records import Candidate, Cell, Plan, PlannedRun
 from tuning.schedule import BASELINE, baseline_launches, block_cells
 from tuning.settling import missing_runs
@@ -91,7 +91,6 @@ class Sweep:
 
     async def run(self) -> None:
         """Until all blocks are done or no candidate is left. Raises Interrupted("stop"), BaselineFailed."""
-        said = ""
         for block in range(self._plan.decide.blocks):
             self._block = block
             if not await self._draw(block):
@@ -104,9 +103,7 @@ class Sweep:
                 elif not await self._baseline_again(block):
                     break
             self._block = block + 1  # what is added from here on joins the next block
-            said = await self._look(block)
-        if said:
-            await self._journal.event(said)
+            await self._look(block)
 
     async def add(self, settings: dict[str, Any]) -> int:
         """A further candidate: launched last in the block that runs, drawn like the others in the next. Returns its
@@ -185,15 +182,14 @@ class Sweep:
         )
         return True
 
-    async def _look(self, block: int) -> str:
-        """Judge after the block: who is decided leaves. Returns the session in one sentence."""
-        launches, runs = self._reload()
-        judgement = self._judge(launches, runs)
+    async def _look(self, block: int) -> None:
+        """Judge after the block: who is decided leaves. The sentence is kept for lists to show, and never read."""
+        judgement = self._judge(*self._reload())
+        self._raw["sentence"] = judgement.sentence
+        await self._keep_raw()
         for candidate, why in sorted(judgement.leaves.items()):
             if candidate not in self._out:
-                told = judged_line(judgement, candidate, why)
-                await self.leave(candidate, f"{JUDGED} after block {block + 1}: {told}", "info")
-        return judgement.sentence
+                await self.leave(candidate, f"{JUDGED} after block {block + 1}: {why}", "info")
 
     async def _one(self, cell: Cell) -> None:
         candidate = self._candidates[cell.candidate]
