@@ -22,7 +22,7 @@ from store.records import (
 )
 from tui.chart import finite
 from tui.run_charts import Charts, Mark, charts
-from tui.run_words import bench_command, event_marks, load_marks, run_marks, run_title
+from tui.run_words import bench_command, event_marks, found_words, load_marks, run_marks, run_title
 
 if TYPE_CHECKING:
     from store.reader import Reader, RunLine
@@ -130,7 +130,7 @@ class RunSource:
         return ChartsView(
             run_title(session, run),
             charts(samples, zero, span, own, marks, _max_num_seqs(server, samples)),
-            tuple(clean(words, 400) for words in (run.reason, run.limited_by) if words),
+            (*found_words(run), *((clean(run.limited_by, 400),) if run.limited_by else ())),
             bad=run.reason is not None,
             command=bench_command(session, run, server),
             server_id=number,

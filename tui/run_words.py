@@ -10,6 +10,7 @@ from store.records import EventRecord, RunRecord, ServerRecord, SessionRecord
 from tui.metric_text import metric_value
 from tui.run_charts import Mark
 from tui.tune_source import plan_of_session
+from tuning.checks.finding import evidence_of, numbers_text
 from tuning.workload_args import bench_argv
 
 RUN_GLYPHS = {"running": "▶", "done": "✓", "rejected": "✗", "failed": "!", "abandoned": "–"}
@@ -41,6 +42,19 @@ def run_title(session: SessionRecord, run: RunRecord) -> str:
         if value is not None:
             words.append(name.format(metric_value(metric, value)))
     return "  ".join([*words, f'session {session.id} "{clean(session.name, 40)}"'])
+
+
+def found_words(run: RunRecord) -> tuple[str, ...]:
+    """Why it does not count with the evidence, what else was found, and notes on one that counts: a line each. Of one
+    of an older version the reason alone."""
+    found = evidence_of(run)
+    lines = [clean(run.reason, 400)] if run.reason else []
+    for finding in found:
+        if finding.reason not in lines:
+            lines.append(f"{'also' if finding.rejects else 'note'}: {finding.reason}")
+        if finding.rejects and finding.numbers:
+            lines.append(f"evidence: {numbers_text(finding)}")
+    return tuple(lines)
 
 
 def bench_command(session: SessionRecord, run: RunRecord, server: ServerRecord | None) -> str:

@@ -17,6 +17,7 @@ from tests.tui.run_recording import BEGIN, record_run, sample, samples
 from tests.tui.tune_session import stamp
 from tui.app import LlmtuneApp
 from tui.run_source import RunSource, load_began
+from tui.run_words import found_words
 from tui.screens.run_charts import RunChartsScreen, fitted, open_history
 from tui.screens.run_list import RunListScreen
 from tui.screens.servers import ServersScreen
@@ -149,6 +150,27 @@ async def test_a_rejected_run_says_why_first(data_dir: Path) -> None:
         await opened(pilot, run_id)
         assert "✗ rejected" in shown(pilot)
         assert shown(pilot).index("3 of 200 requests failed [/x]") < shown(pilot).index("KV-bound")
+
+
+async def test_a_rejected_run_shows_its_evidence(data_dir: Path) -> None:
+    reason = "the GPU's clocks were held back (hardware thermal) in 2 of 14 readings"
+    numbers = {"throttled_perc": 100 / 7, "threshold_perc": 2.0, "at": ["2026-11-30T11:39:09.510Z [/x]"]}
+    capped = {"check": "clocks", "reason": "power cap in 5 of 14 readings", "rejects": False, "numbers": {}}
+    found = [{"check": "throttled", "reason": reason, "rejects": True, "numbers": numbers}, capped]
+    raw = {"load_started_at": stamp(BEGIN), "evidence": found}
+    _, _, run_id = record_run(data_dir, state="rejected", reason=reason, raw=raw)
+    async with LlmtuneApp(data_dir, None).run_test(size=LARGE) as pilot:
+        await opened(pilot, run_id)
+        text = shown(pilot)
+        evidence = "evidence: throttled perc 14.286, threshold perc 2, at 2026-11-30T11:39:09.510Z [/x]"
+        assert text.index(reason) < text.index(evidence) < text.index("note: power cap in 5 of 14 readings")
+        assert text.count(reason) == 1
+
+
+@pytest.mark.parametrize("kept", ["x", {"check": 1}, [1, None, {"numbers": 3}, {"numbers": {"a": [{}, []]}}]])
+def test_evidence_that_another_program_wrote_breaks_nothing(kept: object) -> None:
+    run = RunRecord(1, 1, 0, 1, 0, "chat", "measured", 0, 1, "rejected", reason="why", raw={"evidence": kept})
+    assert found_words(run)[0] == "why"
 
 
 async def test_a_terminal_that_grew_shows_the_words_that_were_cut(data_dir: Path) -> None:
