@@ -49,7 +49,8 @@ def _print(compared: SessionComparison, form: str, out: str | None) -> None:
             return
         text = json.dumps({"schema": SCHEMA, **document}, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
     else:
-        text = as_markdown(parts(compared, whole=True)) if form == "md" else as_text(parts(compared))
+        whole = parts(compared, all_metrics=True, wide=True)
+        text = as_markdown(whole) if form == "md" else as_text(parts(compared))
     if out is None:
         say(text.rstrip("\n"))
         return

@@ -1,5 +1,6 @@
 """Two sessions held against each other."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
@@ -11,9 +12,12 @@ from tui.widgets.copy import CopyPanel
 from tuning.compared.comparing import compare, side_of
 from tuning.compared.records import SessionComparison
 from tuning.compared.report import parts
+from tuning.document import Part
 
 if TYPE_CHECKING:
     from store.reader import Reader
+
+WIDE = 140  # cells
 
 
 class CompareScreen(DocumentScreen):
@@ -22,20 +26,20 @@ class CompareScreen(DocumentScreen):
     LEGEND: ClassVar[tuple[Number, ...]] = (
         Number("in A, in B", "the candidate against the default of that session, with the sign of its verdict there"),
         Number("B against A", "(1 + effect in B)/(1 + effect in A) − 1, with an interval that holds for all together"),
-        Number("level", "the default's own figures in both: time and machine are in the difference"),
-        Number("differs", "the interval excludes 0; agrees: it lies within the smallest effect worth having"),
+        Number("default", "itself: its level in both; time and machine are in the difference"),
+        Number("differs", "the interval excludes 0; agrees: it lies within the smallest effect; ?: neither"),
     )
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("s", "swap", "swap", tooltip="B becomes A"),
-        Binding("a", "whole", "all metrics", tooltip="also metrics that decide nothing, and each effect's interval"),
+        Binding("m", "metrics", "metrics", tooltip="also the metrics that decide nothing, or not"),
         Binding("y", "copy", "copy", tooltip="the command that prints this comparison"),
     ]
 
     def __init__(self, a: int, b: int) -> None:
         super().__init__()
         self._pair = (a, b)
-        self._whole = False
+        self._all_metrics = False
         self._shown: SessionComparison | None = None
         self._read: tuple[object, SessionComparison] | None = None  # of the poller's thread alone
 
@@ -53,21 +57,26 @@ class CompareScreen(DocumentScreen):
         return self._read[1]
 
     def show(self, snapshot: SessionComparison) -> None:
-        """Lay it where it is another, and of the two that are meant now."""
+        """Draw it where it is another, and of the two that are meant now."""
         if snapshot is not self._shown and (snapshot.a.id, snapshot.b.id) == self._pair:
             self._shown = snapshot
-            self.lay(parts(snapshot, self._whole))
+            self.redraw()
+
+    def parts(self, width: int) -> Sequence[Part]:
+        """Intervals of each effect for itself only where there is room for them in one table."""
+        if self._shown is None:
+            return ()
+        return parts(self._shown, all_metrics=self._all_metrics, wide=width >= WIDE)
 
     def action_swap(self) -> None:
         """Hold A against B."""
         self._pair = self._pair[1], self._pair[0]
         self.app.ask()
 
-    def action_whole(self) -> None:
+    def action_metrics(self) -> None:
         """All that was compared, or what decides alone."""
-        self._whole = not self._whole
-        if self._shown is not None:
-            self.lay(parts(self._shown, self._whole))
+        self._all_metrics = not self._all_metrics
+        self.redraw()
 
     def action_copy(self) -> None:
         """The command, to the clipboard and shown."""

@@ -17,7 +17,7 @@ MARGIN = 3  # cells: the padding of both sides and the scrollbar
 
 
 class DocumentScreen(LlmtuneScreen):
-    """A subclass calls `lay` with the parts."""
+    """A subclass has `parts`, and calls `redraw` when they are others."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "back", "back"),
@@ -30,10 +30,9 @@ class DocumentScreen(LlmtuneScreen):
     DocumentScreen #document Static { height: auto; }
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._parts: Sequence[Part] = ()
-        self._laid: tuple[Sequence[Part], int] | None = None
+    def parts(self, width: int) -> Sequence[Part]:
+        """What to show on a terminal of so many cells; nothing yet where there are none."""
+        raise NotImplementedError
 
     def compose_body(self) -> ComposeResult:
         with VerticalScroll(id="document"):
@@ -42,17 +41,10 @@ class DocumentScreen(LlmtuneScreen):
     def on_mount(self) -> None:
         self.query_one("#document").focus()
 
-    def lay(self, parts: Sequence[Part]) -> None:
-        """Show these parts; the place stays."""
-        self._parts = parts
-        self.redraw()
-
     def redraw(self) -> None:
-        laid = (self._parts, self.size.width)
-        if not self._parts or laid == self._laid:
-            return
-        self._laid = laid
-        self.query_one("#document Static", Static).update(document_content(self._parts, self.size.width - MARGIN))
+        if parts := self.parts(self.size.width):
+            content = document_content(parts, self.size.width - MARGIN)
+            self.query_one("#document Static", Static).update(content)
 
     def action_scroll_by(self, lines: int) -> None:
         """Scroll by some lines."""

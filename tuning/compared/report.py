@@ -24,9 +24,9 @@ DEFAULT = "the default itself"
 _SHORT: dict[Word, str] = {"not told apart": "?", "says nothing": ABSENT}
 
 
-def parts(compared: SessionComparison, whole: bool = False) -> list[Part]:
-    """The comparison: the sentence first, then what differs around the two, then each workload. `whole` gives the
-    interval of each effect for itself and the metrics that decide nothing: a file is wider than a terminal."""
+def parts(compared: SessionComparison, *, all_metrics: bool = False, wide: bool = False) -> list[Part]:
+    """The comparison: the sentence first, then what differs around the two, then each workload. `all_metrics`: also
+    those that decide nothing. `wide`: each effect with the interval for itself, for a file or a wide terminal."""
     a, b = compared.a, compared.b
     found: list[Part] = [
         Heading(f"Session {_named(a)} (A) against {_named(b)} (B)", 1),
@@ -39,7 +39,7 @@ def parts(compared: SessionComparison, whole: bool = False) -> list[Part]:
         found.append(Paragraph("The environments do not differ in what was recorded of them."))
     found += _lines("The defaults are not the same server:", compared.defaults)
     for workload in compared.workloads:
-        found += _workload_parts(workload, compared, whole)
+        found += _workload_parts(workload, all_metrics, wide)
     if compared.workloads:
         found += _lines("Not compared:", compared.refused)
         only = {"A": compared.only_a, "B": compared.only_b}
@@ -49,7 +49,7 @@ def parts(compared: SessionComparison, whole: bool = False) -> list[Part]:
         )
     found += _lines("What this can say, and what not:", compared.notes)
     if compared.workloads:
-        found.append(Paragraph(_method(compared)))
+        found.append(Paragraph(_method(compared, wide)))
     return found
 
 
@@ -58,50 +58,58 @@ def _named(one: Summary) -> str:
 
 
 def _introduced(one: Summary) -> str:
-    ended = f" to {_minute(one.ended)}" if one.ended else ""
-    said = f" {clean(one.sentence, 400)}" if one.sentence else ""
+    state = "" if one.state == "done" else f"{one.state}, "
     blocks = f"{one.blocks} of {counted(one.blocks_planned, 'block')}"
-    return f"{one.letter}: {one.state}, {blocks}, {_minute(one.began)}{ended} UTC.{said}"
+    said = f" {clean(one.sentence, 400)}" if one.sentence else ""
+    return f"{one.letter}: {state}{blocks}, {_span(one.began, one.ended)} UTC.{said}"
+
+
+def _span(began: str, ended: str | None) -> str:
+    if ended is None:
+        return f"begun {_minute(began)}"
+    first, last = _minute(began), _minute(ended)
+    return f"{first} to {last[11:] if last[:10] == first[:10] else last}"
 
 
 def _minute(at: str) -> str:
     return parse_utc(at).strftime("%Y-%m-%d %H:%M")
 
 
-def _workload_parts(workload: WorkloadComparison, compared: SessionComparison, whole: bool) -> Iterator[Part]:
+def _workload_parts(workload: WorkloadComparison, all_metrics: bool, wide: bool) -> Iterator[Part]:
     yield Heading(clean(workload.label, 120))
     if workload.notes:
         yield Points(workload.notes)
     for metric in workload.metrics:
-        if metric.decides or whole:
-            yield _table(metric, whole)
+        if metric.decides or all_metrics:
+            yield _table(metric, wide)
 
 
-def _table(metric: MetricComparison, whole: bool) -> Table:
+def _table(metric: MetricComparison, wide: bool) -> Table:
     header = ("vs its own default", "in A", "in B", "B against A", "")
-    rows = [_candidate_row(each, whole) for each in metric.candidates]
+    rows = [_candidate_row(each, wide) for each in metric.candidates]
     base = metric.baseline
-    level = _level_text if whole else _short_level_text
-    rows.append((DEFAULT, level(base.a), level(base.b), change_text(base.difference), _word(base.word, whole, "*")))
+    level = _level_text if wide else _short_level_text
+    rows.append((DEFAULT, level(base.a), level(base.b), change_text(base.difference), _word(base.word, wide, "*")))
     role = "" if metric.decides else ", which decides nothing: each interval for itself, no verdict"
     return Table(header, tuple(rows), frozenset({1, 2}), f"{metric_title(metric.metric)}{role}")
 
 
-def _candidate_row(each: CandidateComparison, whole: bool) -> tuple[str, ...]:
-    own = _own_text if whole else _short_own_text
-    label = clean(each.label, 60 if whole else LABEL_CELLS)
-    return (label, own(each.a), own(each.b), change_text(each.difference), _word(each.word, whole))
+def _candidate_row(each: CandidateComparison, wide: bool) -> tuple[str, ...]:
+    own = _own_text if wide else _short_own_text
+    label = clean(each.label, 60 if wide else LABEL_CELLS)
+    return (label, own(each.a), own(each.b), change_text(each.difference), _word(each.word, wide))
 
 
-def _word(word: Word | None, whole: bool, mark: str = "") -> str:
+def _word(word: Word | None, wide: bool, mark: str = "") -> str:
     if word is None:
         return ""
-    return (word if whole else _SHORT.get(word, word)) + mark
+    return (word if wide else _SHORT.get(word, word)) + mark
 
 
 def _own_text(own: Own) -> str:
+    """`+1.4 % [−0.3, +3.1], n 4, ✓ better`."""
     shown = f", {own.shown}" if own.shown else ""
-    return f"{change_text(own.effect)} ({counted(own.launches, 'launch', 'launches')}{shown})"
+    return f"{change_text(own.effect)}, n {own.launches}{shown}"
 
 
 def _short_own_text(own: Own) -> str:
@@ -110,28 +118,30 @@ def _short_own_text(own: Own) -> str:
 
 
 def _level_text(level: Level) -> str:
+    """`27,245 [26,900, 27,590], n 4`."""
     interval = "" if level.low is None or level.high is None else f" [{figure(level.low)}, {figure(level.high)}]"
-    launches = counted(level.launches, "launch", "launches")
-    return f"{figure(level.mean)}{interval} ({launches} in {counted(level.blocks, 'block')})"
+    return f"{figure(level.mean)}{interval}, n {level.blocks}"
 
 
 def _short_level_text(level: Level) -> str:
     return f"{figure(level.mean)}  "  # stands under the effects, which have a sign behind them
 
 
-def _method(compared: SessionComparison) -> str:
+def _method(compared: SessionComparison, wide: bool) -> str:
     own = f"{100 * (1 - compared.error):g} %"
+    alone = f", with its {own} interval for itself; n counts launches" if wide else ""
+    words = "" if wide else "; ?: neither, so not told apart; –: too few launches"
     text = (
-        f"In A and in B: the candidate against the default of that session, and its session's verdict. B against A: "
-        f"(1 + effect in B)/(1 + effect in A) − 1. The launch is the unit; intervals are Student's t on the logs with "
+        f"In A and in B: the candidate against the default of that session{alone}, and its session's verdict. B against "
+        "A: (1 + effect in B)/(1 + effect in A) − 1. The launch is the unit; intervals are Student's t on the logs with "
         f"Satterthwaite's degrees of freedom, those of the {counted(compared.comparisons, 'deciding difference')} at "
         f"{own} for all together. “differs”: the interval excludes 0; “agrees”: it lies within "
-        f"±{100 * compared.margin:g} %; ?: neither, so not told apart; –: too few launches. "
+        f"±{100 * compared.margin:g} %{words}. "
     )
     if any(metric.baseline.word for workload in compared.workloads for metric in workload.metrics):
         text += (
-            "* of the levels themselves, a block counting once; time and machine are in it, so this is no effect of "
-            "what was changed. "
+            f"* of the levels themselves, {'n counting blocks' if wide else 'a block counting once'}; time and machine "
+            "are in it, so this is no effect of what was changed. "
         )
     return text.rstrip()
 

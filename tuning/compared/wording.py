@@ -101,8 +101,8 @@ def notes_on(a: Side, b: Side, workloads: Sequence[WorkloadComparison], set_asid
     notes = [_time_note(a, b)]
     if workloads:
         notes[0] += (
-            " The levels of the two defaults hold all of that: a change of the machine, of its load or its temperature "
-            "in between cannot be told from one of the software."
+            " The levels of the two defaults hold whatever else was not the same: a change of the machine, of its load "
+            "or its temperature cannot be told from one of the software."
         )
     rows = [each for workload in workloads for metric in workload.metrics for each in metric.candidates]
     if rows:

@@ -33,10 +33,10 @@ def test_a_table_of_a_terminal_fits_eighty_cells() -> None:
 
 
 def test_markdown_has_the_intervals_and_every_metric() -> None:
-    text = as_markdown(parts(COMPARED, whole=True))
+    text = as_markdown(parts(COMPARED, all_metrics=True, wide=True))
     assert "mean TTFT ms, which decides nothing" in text
-    assert "(4 launches, ✓ better)" in text
-    assert "(4 launches in 4 blocks)" in text
+    assert ", n 4, ✓ better |" in text
+    assert "| the default itself | 2" in text
 
 
 def test_json_has_all_of_it() -> None:
@@ -52,6 +52,10 @@ def test_json_has_all_of_it() -> None:
 def test_hostile_names_stay_text() -> None:
     plan = a_plan(name="x\x1b[31m\n| [a](b) |\u202e")
     compared = compare(a_side(plan), a_side(plan, id=15, begins=200_000))
-    for text in (as_text(parts(compared)), as_markdown(parts(compared, whole=True)), json.dumps(to_json(compared))):
+    for text in (
+        as_text(parts(compared)),
+        as_markdown(parts(compared, all_metrics=True, wide=True)),
+        json.dumps(to_json(compared)),
+    ):
         assert "\x1b" not in text
         assert "\u202e" not in text
