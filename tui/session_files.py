@@ -12,7 +12,7 @@ from store.location import database_file
 from store.private_files import make_private_folder, write_private
 from store.records import SessionRecord
 from tuning.leftovers import close_session
-from tuning.report import markdown, to_csv, to_json
+from tuning.report import html, markdown, to_csv, to_json
 from tuning.results import session_result
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def export(data_dir: Path, session_id: int, form: str) -> Path:
-    """Write the session's report in `form` (csv, json, md) to the exports folder; the file's path.
+    """Write the session's report in `form` (csv, html, json, md) to the exports folder; the file's path.
 
     An earlier export of the session in this format is replaced. Raises StoreError, OSError.
     """
@@ -51,10 +51,14 @@ def delete(data_dir: Path, session_id: int) -> None:
 
 
 def report_text(reader: "Reader", session: SessionRecord, form: str) -> str:
-    """The session's report as it stands, in `form` (csv, json, md)."""
+    """The session's report as it stands, in `form` (csv, html, json, md)."""
     assert session.id is not None
     launches, runs = reader.launches(session.id), reader.runs(session.id, with_raw=form == "json")
     if form == "csv":
         return to_csv(session, runs)
     result = session_result(session, launches, runs, utc_now())
-    return to_json(result, session, launches, runs) if form == "json" else markdown(result, session)
+    if form == "json":
+        return to_json(result, session, launches, runs)
+    # The evidence of a rejected run is in its raw result, which is read of no others: they may be thousands.
+    runs = [reader.run(run.id) if run.state == "rejected" and run.id is not None else run for run in runs]
+    return (html if form == "html" else markdown)(result, session, launches, runs)

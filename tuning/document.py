@@ -29,7 +29,8 @@ class Points:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """`right` are the columns of numbers; the first cell of a row names it."""
+    """`right` are the columns of numbers; the first cell of a row names it. A line end in a cell is one in HTML, and a
+    space elsewhere."""
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]

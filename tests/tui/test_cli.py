@@ -37,6 +37,7 @@ ROOT = Path(__file__).resolve().parents[2]
         "stop 3 --json",
         "sessions --json",
         "report last --format csv --out f",
+        "report last --format html --out f",
         "explain log --json",
     ],
 )
@@ -57,7 +58,7 @@ def test_shared_options_stand_before_or_after_the_command(argv: list[str]) -> No
         "nonsense",
         "sweep",
         "skip 3 two",
-        "report last --format html",
+        "report last --format pdf",
         "snapshot --watch never",
         "snapshot --watch nan",
         "server",

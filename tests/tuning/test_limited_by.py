@@ -75,9 +75,8 @@ def test_the_sentences_of_a_sweep_stand_in_every_form_of_its_report() -> None:
     result = session_result(record, [], runs, at(0))
     assert [len(each.limited_by) for each in result.results] == [1, 3, 0]
     text = markdown(result, record)
-    assert "| KV-bound in 2 of 3 runs |" in text
-    assert f"- default: {SEQS}" in text
-    assert "- seqs 64: KV-bound" in text
+    assert f"| default | Sequence-bound | {SEQS} |" in text
+    assert "| seqs 64 | KV-bound in 2 of 3 runs | KV-bound: " in text
     assert "Idle" not in text
     document = json.loads(to_json(result, record, [], runs))
     assert document["runs"][1]["limited_by"] == KV

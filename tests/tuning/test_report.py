@@ -10,7 +10,12 @@ from tuning.records import RUN_METRICS, Budget, Candidate
 from tuning.report import markdown, serve_command, to_csv, to_json
 from tuning.results import session_result
 
-RUNS = [run(block, index, 100.0 + 10 * index + block, id=3 * block + index) for block in (0, 1) for index in range(3)]
+RUNS = [
+    run(block, index, 100.0 + 10 * index + block, repeat=repeat, id=6 * block + 2 * index + repeat)
+    for block in (0, 1)
+    for index in range(3)
+    for repeat in (0, 1)
+]
 LAUNCHES = [launch(block, index, number=3 * block + index) for block in (0, 1) for index in range(3)]
 
 
@@ -31,19 +36,17 @@ def test_each_candidate_has_a_row_with_its_interval_against_the_default() -> Non
     text = report()
     (baseline,) = rows(text, "default")
     (second,) = rows(text, "seqs 256")
-    assert baseline[1] == "2"
-    assert baseline[2] == "100.5 [94.34, 107.1]"
-    assert baseline[3] == "baseline"
-    assert second[2].startswith("120.5 [")
-    assert second[3].startswith("+20 % [")
+    assert baseline == ["default", "baseline", "baseline", r"100.5 \[94.34, 107.1\]", "2", "–"]
+    assert second[2].startswith(r"+20 % \[")
+    assert second[3].startswith(r"120.5 \[")
 
 
 def test_it_says_what_the_numbers_can_bear() -> None:
     text = report()
-    assert "An interval needs at least 2 blocks" in text
-    assert "95 % t interval over launches" in text
+    assert "in at most 5 of 100 sessions any candidate is called better that is not" in text
+    assert "docs/verdict.md" in text
     assert "running, 2 of 2 blocks, 6 of 6 launches" in text
-    assert "cost 0.07" in text
+    assert "cost $0.07" in text
     assert "decided by total tok/s" in text
 
 
@@ -56,7 +59,8 @@ def test_what_failed_is_listed() -> None:
 def test_every_metric_that_was_read_is_shown() -> None:
     runs = [replace(each, metrics={**each.metrics, "p99_itl_ms": 7.5, "kv_peak_perc": None}) for each in RUNS]
     text = report(runs)
-    assert "| p99 ITL ms | 7.50 ± 0 |" in text
+    assert r"| p99 ITL ms | 7.50 \[7.50, 7.50\] | 7.50 \[7.50, 7.50\]; 0.0 % \[0.0, 0.0\] |" in text
+    assert "| p99 ITL ms | 99th percentile of the inter-token latency" in text
     assert "KV peak" not in text
 
 
@@ -80,8 +84,9 @@ def test_text_of_others_cannot_break_the_table_or_the_terminal() -> None:
     text = markdown(session_result(record, LAUNCHES, RUNS, at(0)), record)
     assert text.splitlines()[0] == r"# Session 14: a \| b \# title \<img\>"
     assert "\x1b" not in text
-    assert "- driver: –" in text
-    assert r"- evil\`: x y" in text
+    assert "| NVIDIA driver | – |" in text
+    assert r"| evil\` | x y |" in text
+    assert "| GPU 0 | H200 |" in text
 
 
 def test_json_holds_everything() -> None:
@@ -92,9 +97,13 @@ def test_json_holds_everything() -> None:
     assert document["schema"] == 1
     assert document["session"]["name"] == "ab"
     assert document["session"]["plan_toml"] == 'name = "x"\nmodel = "y"\n'
-    assert len(document["runs"]) == 6
+    assert len(document["runs"]) == 12
     assert document["runs"][0]["raw"]["result"] == {"duration": None, "latencies": [1.0]}
     assert len(document["launches"]) == 6
+    assert document["sentence"] == document["judgement"]["sentence"]
+    assert document["judgement"]["workloads"]["chat"]["candidates"]["2"]["verdict"] == "better"
+    assert document["launch_counts"]["full"] == 6
+    assert document["costs"] is None
     assert document["result"]["results"][1]["effects"]["total_tok_per_s"]["blocks"] == 2
     assert document["commands"]["seqs 64"].startswith("vllm serve org/model")
     assert "NaN" not in text
@@ -107,10 +116,10 @@ def test_csv_has_a_row_for_each_run_and_a_column_for_each_metric() -> None:
         run(1, 1, id=9, state="rejected", reason="=HYPERLINK(1)\x1b[2J", kind="warmup", metrics={"error_rate": 0.5}),
     ]
     table = list(csv.DictReader(io.StringIO(to_csv(record, runs))))
-    assert len(table) == 7
+    assert len(table) == 13
     assert set(RUN_METRICS) < set(table[0])
-    assert (table[1]["label"], table[1]["settings"]) == ("seqs 64", '{"max-num-seqs": 64}')
-    assert float(table[1]["total_tok_per_s"]) == 110.0
-    assert table[1]["error_rate"] == ""
-    assert (table[6]["state"], table[6]["kind"], table[6]["reason"]) == ("rejected", "warmup", "'=HYPERLINK(1)")
-    assert table[6]["error_rate"] == "0.5"
+    assert (table[2]["label"], table[2]["settings"]) == ("seqs 64", '{"max-num-seqs": 64}')
+    assert float(table[2]["total_tok_per_s"]) == 110.0
+    assert table[2]["error_rate"] == ""
+    assert (table[12]["state"], table[12]["kind"], table[12]["reason"]) == ("rejected", "warmup", "'=HYPERLINK(1)")
+    assert table[12]["error_rate"] == "0.5"

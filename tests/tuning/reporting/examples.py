@@ -1,0 +1,108 @@
+"""A session as one would be: noise of 1 %, candidates that are better, worse and alike, and one that never starts."""
+
+import random
+from dataclasses import dataclass
+from typing import Any
+
+from store.records import LaunchRecord, RunRecord, SessionRecord
+from tests.tuning.examples import at, launch, plan, random_workload, session
+from tuning.grid import candidates
+from tuning.records import Budget, Decide, Plan, SessionResult
+from tuning.results import session_result
+from tuning.verdict.design import baseline_launches
+
+# Effects on throughput of the candidates 1 to 5, and on latency.
+TRUTH = {0: (0.0, 0.0), 1: (0.06, -0.3), 2: (-0.30, 0.9), 3: (0.0, 0.0), 4: (0.01, 0.05), 5: (0.0, 0.0)}
+NEVER = 5
+
+
+@dataclass(frozen=True)
+class Measured:
+    session: SessionRecord
+    launches: list[LaunchRecord]
+    runs: list[RunRecord]
+    result: SessionResult
+
+
+def big_plan(**changes: Any) -> Plan:
+    usual: dict[str, Any] = {
+        "name": "awq knobs",
+        "model": "org/qwen3-14b-awq",
+        "workloads": (random_workload(max_concurrency=64), random_workload("long", request_rate=8.0)),
+        "server": {"max-model-len": 4096},
+        "grid": {"max-num-seqs": (32, 64, 256, 512, 1024)},
+        "decide": Decide(
+            metric={"chat": "total_tok_per_s", "long": "p99_ttft_ms"},
+            blocks=4,
+            limits=("chat.p99_ttft_ms <= 650", "error_rate == 0"),
+        ),
+        "budget": Budget(gpu_price_per_hour=2.5),
+    }
+    return plan(**{**usual, **changes})
+
+
+def measured(of: Plan | None = None, blocks: int = 4, noise: float = 0.01, **changes: Any) -> Measured:
+    """Blocks of everything (nobody leaves), two runs a workload; one launch of candidate 3 reads 15 % less."""
+    of = big_plan() if of is None else of
+    draw = random.Random(5)
+    points = candidates(of)[0]
+    launches, runs = [], []
+    for block in range(blocks):
+        drift = 0.01 * block / max(blocks - 1, 1)
+        cells = [(each.index, 0) for each in points if each.index != NEVER]
+        cells += [(0, slot) for slot in range(1, baseline_launches(len(points) - 1))]
+        draw.shuffle(cells)
+        for position, (index, slot) in enumerate(cells):
+            number = len(launches) + 1
+            launches.append(launch(block, index, number=number, start=100.0 * number, position=position, slot=slot))
+            odd = -0.15 if (block, index) == (2, 3) else 0.0
+            level = 1 + draw.gauss(0, noise) + drift + odd
+            runs += _runs(launches[-1], of, level, draw, len(runs))
+    if len(points) > NEVER:
+        why = "KV cache too small: 0.5 GiB short"
+        for attempt in (1, 2):
+            number = len(launches) + 1
+            gone = {"state": "failed", "failure": why, "failure_class": "kv_cache_too_small", "attempt": attempt}
+            launches.append(launch(0, NEVER, number=number, start=100.0 * number, position=9, **gone))
+        changes.setdefault("raw", {"out": {str(NEVER): f"did not start: {why}"}})
+    environment = {"vllm": "0.33.0", "model": of.model, "gpus": [{"index": 0, "name": "NVIDIA H200", "mem_gib": 140.4}]}
+    record = session(of, points, **{"state": "done", "environment": environment, "finished_at": at(3000), **changes})
+    return Measured(record, launches, runs, session_result(record, launches, runs, at(3000)))
+
+
+def _runs(of: LaunchRecord, planned: Plan, level: float, draw: random.Random, made: int) -> list[RunRecord]:
+    runs = []
+    fast, slow = TRUTH.get(of.candidate, (0.0, 0.0))
+    for workload in planned.workloads:
+        for repeat in range(2):
+            each = level * (1 + draw.gauss(0, 0.005))
+            runs.append(
+                RunRecord(
+                    session_id=14,
+                    launch_id=of.id or 0,
+                    block=of.block,
+                    candidate=of.candidate,
+                    slot=of.slot,
+                    workload=workload.name,
+                    kind="measured",
+                    repeat=repeat,
+                    seed=1,
+                    state="done",
+                    started_at=of.started_at,
+                    finished_at=of.finished_at,
+                    metrics={
+                        "total_tok_per_s": 27000 * (1 + fast) * each,
+                        "output_tok_per_s": 5400 * (1 + fast) * each,
+                        "requests_per_s": 42 * (1 + fast) * each,
+                        "error_rate": 0.0,
+                        "mean_ttft_ms": 460 * (1 + slow) / each,
+                        "p99_ttft_ms": 640 * (1 + slow) / each * (1 + draw.gauss(0, 0.02)),
+                        "mean_tpot_ms": 8.1 / each,
+                        "p99_itl_ms": 46 / each * (1 + draw.gauss(0, 0.1)),
+                        "energy_j_per_token": 0.15 / (1 + fast) / each,
+                        "requests_completed": 40.0,
+                    },
+                    id=made + len(runs) + 1,
+                )
+            )
+    return runs

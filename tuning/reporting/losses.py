@@ -1,0 +1,72 @@
+"""What a session did without: who left, what failed to start, which runs were rejected, which points not tried."""
+
+from collections import Counter
+
+from store.records import RunRecord
+from tuning.checks.finding import evidence_of, numbers_text
+from tuning.document import Heading, Paragraph, Part, Points, Table
+from tuning.figures import ABSENT
+from tuning.grid import candidates
+from tuning.reporting.material import Material
+from tuning.reporting.values import as_value
+
+_MOST = 40  # lines of a table; CSV and JSON have all
+
+
+def loss_parts(material: Material) -> list[Part]:
+    parts = [*_left(material), *_failed(material), *_rejected(material), *_skipped(material)]
+    return [Heading("What left, failed or was rejected"), *parts] if parts else []
+
+
+def _left(material: Material) -> list[Part]:
+    judgement = material.judgement
+    if judgement is None or not judgement.leaves:
+        return []
+    rows = []
+    for index, why in sorted(judgement.leaves.items()):
+        blocks = [
+            judged.candidates[index].block for judged in judgement.workloads.values() if index in judged.candidates
+        ]
+        last = max((block for block in blocks if block is not None), default=None)
+        rows.append((material.label(index), ABSENT if last is None else str(last), why or ABSENT))
+    return [Table(("candidate", "after block", "why"), tuple(rows), frozenset({1}), "Launched no more")]
+
+
+def _failed(material: Material) -> list[Part]:
+    reasons = {each.candidate.label: each.failures for each in material.result.results if each.failures}
+    lines = tuple(f"{label}: {reason}" for label, found in reasons.items() for reason in found)
+    return [Paragraph("Failed:"), Points(lines)] if lines else []
+
+
+def _rejected(material: Material) -> list[Part]:
+    rejected = [run for run in material.runs if run.state == "rejected"]
+    if not rejected:
+        return []
+    made = sum(run.kind == "measured" for run in material.runs)
+    again = Counter((run.launch_id, run.workload, run.kind, run.repeat) for run in rejected)
+    twice = sum(count > 1 for count in again.values())
+    measured = sum(run.kind == "measured" for run in rejected)
+    said = (
+        f"{measured} of {made} measured runs were rejected, and {len(rejected) - measured} warm-ups; none of them "
+        f"counts. Each was made again once on the same server; {twice} were rejected a second time."
+    )
+    rows = tuple(_run(material, run) for run in rejected[:_MOST])
+    more = len(rejected) - len(rows)
+    table = Table(("block", "candidate", "workload", "run", "reason", "evidence"), rows, caption="Rejected runs")
+    return [Paragraph(said), table, *([Paragraph(f"And {more} more, which CSV and JSON have.")] if more else [])]
+
+
+def _run(material: Material, run: RunRecord) -> tuple[str, ...]:
+    what = f"{'warm-up' if run.kind == 'warmup' else 'run'} {run.repeat + 1}"
+    told = "; ".join(numbers_text(finding) for finding in evidence_of(run) if finding.rejects) or ABSENT
+    return str(run.block + 1), material.label(run.candidate), run.workload, what, run.reason or ABSENT, told
+
+
+def _skipped(material: Material) -> list[Part]:
+    skipped = candidates(material.plan)[1]
+    if not skipped:
+        return []
+    lines = [f"{as_value(each.settings)}: {each.reason}" for each in skipped[:_MOST]]
+    more = len(skipped) - len(lines)
+    lines += [f"and {more} more"] if more else []
+    return [Paragraph("Points of the grid that were left out before any launch:"), Points(tuple(lines))]
