@@ -28,6 +28,7 @@ from store.reader import Reader
 from store.records import EventLevel, LaunchRecord, RunRecord, SessionRecord, SessionState
 from store.writer import Writer
 from tuning.additions import why_not_added
+from tuning.block_runs import BlockRuns
 from tuning.budget import exhausted
 from tuning.controls import Controls, Interrupted
 from tuning.judged import Judgement
@@ -164,6 +165,7 @@ class SessionKeeper:
             self._gpu,
             self._data_dir,
             self._gate,
+            BlockRuns(self._reader, self._id),
         )
         return Sweep(
             self._session,

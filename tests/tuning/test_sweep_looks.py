@@ -308,8 +308,8 @@ async def test_a_run_that_is_rejected_later_is_made_again_before_the_look(tmp_pa
 
 
 async def test_a_session_of_an_earlier_version_goes_on_to_its_end(tmp_path: Path) -> None:
-    """Its first block was drawn with one launch of the baseline for three candidates. What decides was not fixed when it
-    began, so nobody leaves by a look."""
+    """Its first block was drawn with one launch of the baseline for three candidates. What decides was not fixed when
+    it began, so nobody leaves by a look."""
     plan = replace(ONE, explicit_candidates=tuple({"max-num-seqs": 2**count} for count in range(3)))
     with playing(tmp_path, plan, fixed=False) as world:
         speeds(world, {1: -0.10, 2: 0.0, 3: 0.012}, noise=0.02)
