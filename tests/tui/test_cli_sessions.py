@@ -10,10 +10,13 @@ import pytest
 from store.database import open_reader, open_writer
 from store.records import EventRecord, RunRecord, SessionRecord
 from tests.tui.recorded import AT, record
+from tests.tuning.examples import plan
 from tui import hindrance
 from tui.cli import main
-from tui.commands import keeper_watch
+from tui.commands import keeper_watch, sweep
 from tui.commands.follow import follow
+from tuning.plan_file import plan_toml, read_plan
+from tuning.records import Plan
 
 
 @pytest.fixture
@@ -201,3 +204,29 @@ def test_what_limited_the_runs_stands_beside_them(place: Path, capsys: pytest.Ca
     assert of_runs
     assert all(line.endswith(", KV-bound") == (", candidate 1 " in line) for line in of_runs)
     assert sum("limited by" in line for line in lines) == 2  # a table a workload
+
+
+def test_a_plan_can_be_calibrated_and_given_more_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[Plan] = []
+    texts: list[str] = []
+
+    def begin(args: object, plan: Plan, text: str) -> tuple[Path, int]:
+        begun.append(plan)
+        texts.append(text)
+        return tmp_path, 1
+
+    monkeypatch.setattr(sweep, "begin", begin)
+    monkeypatch.setattr(sweep, "watch", lambda args, place, session: 0)
+    path = tmp_path / "plan.toml"
+    path.write_text(plan_toml(plan()))
+    for options in ((), ("--calibrate",), ("--calibrate", "--blocks", "4"), ("--blocks", "5")):
+        assert main(["sweep", str(path), *options]) == 0
+    assert [(each.calibrate, each.decide.blocks) for each in begun] == [(False, 2), (True, 6), (True, 4), (False, 5)]
+    assert [read_plan(text, str(path)) for text in texts] == begun  # what is kept as given is what is carried out
+
+
+def test_blocks_that_decide_nothing_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "plan.toml"
+    path.write_text(plan_toml(plan()))
+    assert main(["sweep", str(path), "--blocks", "1"]) == 2
+    assert "2 to 13 blocks" in capsys.readouterr().err
