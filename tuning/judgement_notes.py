@@ -67,7 +67,7 @@ def drift_sentence(drift: Drift, title: str) -> str | None:
         parts.append(f"{title} {_moved(drift.over)} from block {first} to block {last}")
     elif drift.blocks_p is not None and drift.blocks_p < SEEN and drift.blocks:
         low, high = min(drift.blocks.values()), max(drift.blocks.values())
-        parts.append(f"{title} differs between blocks by {100 * ((1 + high) / (1 + low) - 1):.1f} %")
+        parts.append(f"{title} of the blocks lies between {percent(low)} and {percent(high)} of its mean")
     if drift.within is not None and drift.within.p < SEEN:
         parts.append(f"{'' if parts else title + ' '}{_moved(drift.within)} within a block, first launch to last")
     if not parts:

@@ -70,7 +70,9 @@ def judge(session: SessionRecord, plan: Plan, launches: Sequence[LaunchRecord], 
     winner = None if deciding.calibration else _winner(candidates, judged)
     over = session.state in OVER
     return Judgement(
-        sentence=session_sentence(deciding, judged, candidates, names, winner, over, bool(blocks.begun)),
+        sentence=session_sentence(
+            deciding, judged, candidates, names, winner, over, len(blocks.begun), len(blocks.complete)
+        ),
         deciding=deciding,
         workloads=judged,
         winner=winner,

@@ -17,17 +17,23 @@ def session_sentence(
     names: Mapping[int, str],
     winner: int | None,
     over: bool,
-    begun: bool,
+    begun: int,
+    complete: int,
 ) -> str:
-    """`names` are the candidates' labels; `over`: the session runs no more; `begun`: a block was begun."""
+    """`names` are the candidates' labels; `over`: the session runs no more; `begun` and `complete` count blocks."""
     if not candidates or not workloads:
         return "Only the default was measured: there is nothing to compare it with."
     if deciding.calibration:
         return _calibration(workloads, candidates[0], over)
     blocks = max(one.blocks for one in workloads.values())
     if blocks == 0:
-        missing = "no block was completed" if over else "no block is complete yet"
-        return f"Nothing can be said of any candidate: {missing if begun or over else 'nothing is measured yet'}."
+        if complete:
+            missing = "no launch of the default counts"
+        elif over:
+            missing = "no block was completed"
+        else:
+            missing = "no block is complete yet" if begun else "nothing is measured yet"
+        return f"Nothing can be said of any candidate: {missing}."
     if winner is not None:
         return _winner(workloads, candidates, names, winner, deciding)
     if blocks == 1:
@@ -148,7 +154,9 @@ def _nobody(workloads: Mapping[str, WorkloadJudgement], candidates: Sequence[int
             why = f" ({judged.why})" if judged.why and not more else ""
             lines.append(f"{word}{', ' + text if judged.found is not None else ''}{more}{why}")
         return f"{names[index]} is not shown to beat the default: {'; '.join(lines)}"
-    return f"No candidate is shown to beat the default: {counts(candidates, workloads)}"
+    limits = any(overall(index, workloads) == "infeasible" for index in candidates)
+    what = "to beat the default within the limits" if limits else "to beat the default"
+    return f"No candidate is shown {what}: {counts(candidates, workloads)}"
 
 
 def _largest(indices: Sequence[int], workloads: Mapping[str, WorkloadJudgement]) -> int:
