@@ -13,7 +13,8 @@ from tuning.checks.finding import Finding, RunFacts, moments, span
 
 # Names of engine.gpu_fields.THROTTLE_REASONS that say something is wrong with the machine. "power cap" is none: a GPU
 # under full load runs into its own power limit, the default's run as the candidate's, and what a configuration can do
-# within that limit is what is asked for. On an H200 it stands in a fifth of all readings, at 60 % of the limit too.
+# within that limit is what is asked for. On an H200 it stood in a fifth of the readings of each of three
+# configurations, at a median draw of 57 % of the limit.
 # Clocks that somebody set ("application clocks") hold for every run alike.
 FAULTS = frozenset({"hardware slowdown", "hardware thermal", "software thermal", "power brake"})
 # Half the clocks for 2 % of the time cost 1 %, half of the smallest effect that is looked for. With a reading a second

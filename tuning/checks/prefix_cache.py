@@ -19,8 +19,8 @@ _CACHED = ("local_cache_hit", "external_kv_transfer")  # sources of prompt token
 class PromptHits:
     """Prompt tokens that came from the cache, of all. `by_prompt`: each prompt counts once, when its first token is
     out. Else they are the scheduler's lookups, which count a prompt again whenever it is tried again: with a full KV
-    cache (vLLM issue 43736), and up to 0.11.0 after a preemption, where the request finds the blocks that it has just
-    given back (issue 25780)."""
+    cache (vLLM issue 43736), and until September 2025 after a preemption, where the request finds the blocks that it
+    has just given back (issue 25780, pull request 25787)."""
 
     hits: float
     tokens: float
