@@ -21,7 +21,7 @@ _COMMAND_W = 120
 class PortSeen:
     """`pids` are all processes of the server, `ours` those of them that listen. `strangers` is who else takes
     connections to its address, in words, one a socket. Where the kernel's table shows nobody at all (a sandbox hides
-    it), both are empty: that says nothing. `began` is when the server's process started, unix seconds."""
+    it), or the sockets of the server's processes cannot be seen, both are empty: that says nothing. `began` is when the server's process started, unix seconds."""
 
     at: str
     port: int
@@ -37,7 +37,8 @@ def port_seen(host: str, port: int, server: ProcessIdentity, children: Sequence[
     rows = [row for row in listeners(_PROC) if row.port == port]
     held = {pid: open_sockets(pid) for pid in pids} if rows else {}
     own = set().union(*held.values())
-    others = strange(rows, own, host)
+    # A server has sockets, if only to its engine: where none can be seen, neither can whose the port is.
+    others = strange(rows, own, host) if own else []
     return PortSeen(
         at=utc_now(),
         port=port,

@@ -78,10 +78,21 @@ def test_one_that_listens_in_place_of_ours_is_told() -> None:
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         port = sock.getsockname()[1]
-    with listening("127.0.0.1", port) as other:
+    engine, server = socket.socketpair()
+    with listening("127.0.0.1", port) as other, engine, server:
         found = seen(port)
     assert found.ours == ()
     assert str(other.pid) in found.strangers[0]
+
+
+def test_a_server_whose_sockets_cannot_be_seen_is_not_accused() -> None:
+    with listening("127.0.0.1", 0) as gone:
+        pass
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        sock.listen()
+        found = port_seen("127.0.0.1", sock.getsockname()[1], gone, [])
+    assert (found.ours, found.strangers) == ((), ())
 
 
 def test_one_on_another_address_takes_nothing(port: int) -> None:
