@@ -21,7 +21,8 @@ _COMMAND_W = 120
 class PortSeen:
     """`pids` are all processes of the server, `ours` those of them that listen. `strangers` is who else takes
     connections to its address, in words, one a socket. Where the kernel's table shows nobody at all (a sandbox hides
-    it), or the sockets of the server's processes cannot be seen, both are empty: that says nothing. `began` is when the server's process started, unix seconds."""
+    it), or the sockets of the server's processes cannot be seen, both are empty: that says nothing. `began` is when the
+    server's process started, unix seconds."""
 
     at: str
     port: int
