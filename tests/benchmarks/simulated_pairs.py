@@ -20,7 +20,8 @@ ERROR = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """One row of the table. `changes`: what B adds to the effects of A, by candidate. `leaves`: decided candidates."""
+    """One row of the table. `changes`: what B adds to the effects of A, by candidate. `leaves`: decided candidates.
+    `noisier`: B's launches, so many times."""
 
     name: str
     effects: Sequence[float]
@@ -29,6 +30,7 @@ class Pairs:
     block_sd: float = 0.0
     leaves: bool = True
     changes: Sequence[float] = ()
+    noisier: float = 1.0
 
 
 @dataclass(slots=True)
@@ -48,7 +50,7 @@ class Found:
         return 100 * count / max(self.pairs, 1)
 
 
-def played(setting: Pairs, effects: Sequence[float], rng: np.random.Generator) -> list[LaunchValue]:
+def played(setting: Pairs, effects: Sequence[float], sd: float, rng: np.random.Generator) -> list[LaunchValue]:
     """The launches of one session."""
     rules = Rules(candidates=len(effects), blocks=setting.blocks)
     in_play, values = set(range(1, len(effects) + 1)), list[LaunchValue]()
@@ -59,7 +61,7 @@ def played(setting: Pairs, effects: Sequence[float], rng: np.random.Generator) -
         launched = [BASELINE] * baseline_launches(len(in_play)) + sorted(in_play)
         for configuration in launched:
             effect = 0.0 if configuration == BASELINE else math.log1p(effects[configuration - 1])
-            value = level + effect + rng.normal(0, setting.launch_sd)
+            value = level + effect + rng.normal(0, sd)
             values.append(LaunchValue(block, configuration, value))
         if block and setting.leaves:
             seen = look(values, rules, in_play)
@@ -73,7 +75,8 @@ def simulate(setting: Pairs, pairs: int, rng: np.random.Generator) -> Found:
     changes = [*setting.changes, *[0.0] * (len(setting.effects) - len(setting.changes))]
     moved = [effect + change for effect, change in zip(setting.effects, changes, strict=True)]
     for _ in range(pairs):
-        one, other = played(setting, setting.effects, rng), played(setting, moved, rng)
+        one = played(setting, setting.effects, setting.launch_sd, rng)
+        other = played(setting, moved, setting.noisier * setting.launch_sd, rng)
         a, b = (estimates(values, len(setting.effects)) for values in (one, other))
         apart = {each: difference(b.effects[each], a.effects[each]) for each in a.effects.keys() & b.effects.keys()}
         level = _level_apart(a, b)

@@ -30,6 +30,7 @@ SETTINGS = (
     Pairs("1, +3 %", (0.03,)),
     Pairs("3, +3, +1, 0 %", (0.03, 0.01, 0.0)),
     Pairs("3, 2 blocks", NONE[:3], blocks=2),
+    Pairs("3, B three times as noisy", NONE[:3], noisier=3.0),
     Pairs("3, one changes by 5 %", NONE[:3], changes=(0.05,)),
     Pairs("3, one changes by 5 %, nobody leaves", NONE[:3], changes=(0.05,), leaves=False),
     Pairs("3, one changes by 10 %", NONE[:3], changes=(0.10,)),

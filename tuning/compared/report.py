@@ -107,43 +107,49 @@ def _word(word: Word | None, wide: bool, mark: str = "") -> str:
 
 
 def _own_text(own: Own) -> str:
-    """`+1.4 % [−0.3, +3.1], n 4, ✓ better`."""
-    shown = f", {own.shown}" if own.shown else ""
-    return f"{change_text(own.effect)}, n {own.launches}{shown}"
+    """`+1.4 % [−0.3, +3.1], n 4 ✓`: the sign is that of the session's verdict."""
+    return f"{change_text(own.effect)}, n {own.launches} {_sign(own)}"
 
 
 def _short_own_text(own: Own) -> str:
-    """`+1.4 % ✓`: the effect and the sign of the session's verdict."""
-    return f"{percent(own.effect.change)} {own.shown[:1] if own.shown else ' '}"
+    """`+1.4 % ✓`."""
+    return f"{percent(own.effect.change)} {_sign(own)}"
+
+
+def _sign(own: Own) -> str:
+    return own.shown[:1] if own.shown else " "
 
 
 def _level_text(level: Level) -> str:
     """`27,245 [26,900, 27,590], n 4`."""
     interval = "" if level.low is None or level.high is None else f" [{figure(level.low)}, {figure(level.high)}]"
-    return f"{figure(level.mean)}{interval}, n {level.blocks}"
+    return (
+        f"{figure(level.mean)}{interval}, n {level.blocks}  "  # stands under the effects, which have a sign behind them
+    )
 
 
 def _short_level_text(level: Level) -> str:
-    return f"{figure(level.mean)}  "  # stands under the effects, which have a sign behind them
+    return f"{figure(level.mean)}  "
 
 
 def _method(compared: SessionComparison, wide: bool) -> str:
-    own = f"{100 * (1 - compared.error):g} %"
-    alone = f", with its {own} interval for itself; n counts launches" if wide else ""
+    sure = f"{100 * (1 - compared.error):g} %"
+    alone = f", with its {sure} interval for itself; n counts launches" if wide else ""
     words = "" if wide else "; ?: neither, so not told apart; –: too few launches"
-    text = (
-        f"In A and in B: the candidate against the default of that session{alone}, and its session's verdict. B against "
-        "A: (1 + effect in B)/(1 + effect in A) − 1. The launch is the unit; intervals are Student's t on the logs with "
-        f"Satterthwaite's degrees of freedom, those of the {counted(compared.comparisons, 'deciding difference')} at "
-        f"{own} for all together. “differs”: the interval excludes 0; “agrees”: it lies within "
-        f"±{100 * compared.margin:g} %{words}. "
-    )
+    sentences = [
+        f"In A and in B: the candidate against the default of that session{alone}, and the sign of its session's "
+        "verdict.",
+        "B against A: (1 + effect in B)/(1 + effect in A) − 1.",
+        "The launch is the unit; intervals are Student's t on the logs with Satterthwaite's degrees of freedom, those "
+        f"of the {counted(compared.comparisons, 'deciding difference')} at {sure} for all together.",
+        f"“differs”: the interval excludes 0; “agrees”: it lies within ±{100 * compared.margin:g} %{words}.",
+    ]
     if any(metric.baseline.word for workload in compared.workloads for metric in workload.metrics):
-        text += (
-            f"* of the levels themselves, {'n counting blocks' if wide else 'a block counting once'}; time and machine "
-            "are in it, so this is no effect of what was changed. "
+        units = "n counting blocks" if wide else "a block counting once"
+        sentences.append(
+            f"* of the levels themselves, {units}; time and machine are in it: no effect of what was changed."
         )
-    return text.rstrip()
+    return " ".join(sentences)
 
 
 def _lines(title: str, lines: Sequence[str]) -> list[Part]:
