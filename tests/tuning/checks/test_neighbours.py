@@ -52,6 +52,7 @@ def test_a_neighbour_that_holds_still_is_a_note() -> None:
     assert not note.rejects
     assert note.numbers["held_gib"] == 3.0
     assert rejects(findings(facts)) is None
+    assert note in findings(facts)
 
 
 def test_our_own_processes_may_come_and_grow() -> None:
