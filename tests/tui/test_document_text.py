@@ -17,7 +17,7 @@ def lines(parts: list[Part], width: int) -> list[str]:
 
 @pytest.mark.parametrize("width", [20, 33, 80])
 def test_nothing_is_wider_than_the_screen(width: int) -> None:
-    parts = [
+    parts: list[Part] = [
         Heading("A heading of several words", 1),
         Paragraph("模型 wide signs and averylongwordthatnobodycanbreakatablankandstillfits", strong=True),
         Points(("first point with words", "second")),
