@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element
 from tuning.reporting.svg import WIDTH, Scale, element, line, path, picture, shortened, text, ticks, told, width_of
 
 _ROW, _TOP, _BOTTOM = 26.0, 34.0, 46.0
-_RIGHT = 270.0  # px for the words
+_RIGHT = 290.0  # px for the words
 _WIDEST_LABEL = 180.0
 _FAR = 5.0  # margins; what lies beyond would press the others together, and is an arrow
 _LEAST = 1.5

@@ -7,6 +7,7 @@ from tuning.checks.finding import evidence_of, numbers_text
 from tuning.document import Heading, Paragraph, Part, Points, Table
 from tuning.figures import ABSENT
 from tuning.grid import candidates
+from tuning.imported.words import counted
 from tuning.reporting.material import Material
 from tuning.reporting.values import as_value
 
@@ -42,13 +43,14 @@ def _rejected(material: Material) -> list[Part]:
     rejected = [run for run in material.runs if run.state == "rejected"]
     if not rejected:
         return []
-    made = sum(run.kind == "measured" for run in material.runs)
-    again = Counter((run.launch_id, run.workload, run.kind, run.repeat) for run in rejected)
-    twice = sum(count > 1 for count in again.values())
-    measured = sum(run.kind == "measured" for run in rejected)
+    tries = Counter((run.launch_id, run.workload, run.kind, run.repeat) for run in rejected)
+    twice = sum(count > 1 for count in tries.values())
+    measured = [run for run in material.runs if run.kind == "measured"]
+    lost = sum(run.state == "rejected" for run in measured)
+    warm = counted(len(rejected) - lost, "warm-up")
     said = (
-        f"{measured} of {made} measured runs were rejected, and {len(rejected) - measured} warm-ups; none of them "
-        f"counts. Each was made again once on the same server; {twice} were rejected a second time."
+        f"Rejected: {lost} of {counted(len(measured), 'measured run')}, and {warm}. None of them counts. Each was "
+        f"made again once, with other prompts; {counted(twice, 'run was', 'runs were')} rejected again."
     )
     rows = tuple(_run(material, run) for run in rejected[:_MOST])
     more = len(rejected) - len(rows)

@@ -66,16 +66,8 @@ class Material:
         return [metric for metric in RUN_METRICS if any(metric in each.summaries for each in results)]
 
     def deciding_effect(self, each: CandidateResult) -> Effect | None:
-        """On the workload's first metric: as its last look has it, with the interval of that look, where there was
-        one; else by pairs within blocks."""
-        metric = self.metric(each.workload)
-        judged = self.candidate_judged(each.workload, each.candidate.index)
-        if each.candidate.index == BASELINE:
-            return None
-        if judged is None or judged.found is None or judged.found.effect is None:
-            return each.effects.get(metric)
-        found = judged.found
-        return Effect(found.launches, found.effect, found.low, found.high)
+        """On the workload's first metric; None for the baseline."""
+        return None if each.candidate.index == BASELINE else each.effects.get(self.metric(each.workload))
 
     def by_effect(self, workload: str) -> list[CandidateResult]:
         """The baseline, then the best effect first; those without any last."""

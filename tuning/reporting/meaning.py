@@ -12,18 +12,19 @@ def method_parts(material: Material) -> list[Part]:
     sessions, margin = 100 * decide.error, 100 * decide.smallest_effect
     three = (
         "Each block launches the default and every candidate still in play afresh, in random order; a launch counts "
-        "once, by the mean over its runs, and is compared with the default of its own block, so that drift falls on "
-        "all alike. After each block from the second on a difference is held against a bar that allows for every "
-        f"candidate, every look and every deciding workload, so that in at most {sessions:g} of 100 sessions any "
-        f"candidate is called better that is not; whose interval lies within ±{margin:g} % is equivalent, who breaks "
-        "a limit cannot win, and who is decided is launched no more. "
-        "Undecided says that noise is too large for so few launches, not that there is no difference."
+        "once, by the mean of the logs of its runs, and configurations and blocks are fitted together, so that drift "
+        "from block to block falls on all alike. "
+        "After each block from the second on a difference is held against a bar that allows for every candidate, every "
+        f"look and every deciding workload, so that in at most {sessions:g} of 100 sessions any candidate is called "
+        f"better that is not; one whose interval lies within ±{margin:g} % is equivalent, one that breaks a limit "
+        "cannot win, and one that is decided is launched no more. "
+        "Undecided says that there was too much noise for so few launches, not that there is no difference."
     )
     intervals = (
-        "Intervals of the deciding metric against the default are those of the bar: they hold at all looks together "
-        "and agree with the verdicts. All others are of each number alone, not corrected for looking at many: behind "
-        f"a difference the {100 * (1 - decide.error):g} % t interval of paired logs over blocks, behind a level that "
-        "over launches; with two launches they are wide."
+        "The interval of a difference from the default comes from that fit and is as wide as the bar asks: for the "
+        "deciding metric it holds at all looks together and agrees with the verdict; for other metrics it does not "
+        "allow for there being many of them, and no launch is set aside. Behind a level stands the "
+        f"{100 * (1 - decide.error):g} % t interval over launches, of each number alone; two launches leave it wide."
     )
     where = (
         "With sources, and how often it was right in simulated sessions: docs/verdict.md of llmtune; the design: "

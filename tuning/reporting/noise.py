@@ -1,6 +1,6 @@
 """How much measurements scattered, and how many launches that took."""
 
-from tuning.document import Heading, Paragraph, Part, Table
+from tuning.document import Heading, Paragraph, Part, Points, Table
 from tuning.figures import ABSENT
 from tuning.imported.words import counted
 from tuning.launch_counts import LaunchCounts, launch_counts
@@ -18,7 +18,6 @@ def noise_parts(material: Material) -> list[Part]:
             "between launches",
             "of a launch's mean",
             "degrees of freedom",
-            "drift",
         )
         rows = tuple(
             (
@@ -27,12 +26,20 @@ def noise_parts(material: Material) -> list[Part]:
                 sd_text(each.noise.launch_sd),
                 sd_text(each.noise.value_sd),
                 f"{each.noise.df:g}",
-                each.noise.drift or ("none seen" if each.blocks >= FIRST_LOOK else ABSENT),
             )
             for name, each in judgement.workloads.items()
         )
         parts.append(
             Table(header, rows, frozenset({1, 2, 3, 4}), "Noise of the deciding metrics, as standard deviations")
+        )
+        parts.append(
+            Points(
+                tuple(
+                    f"{name}: {each.noise.drift or 'no drift was seen'}"
+                    for name, each in judgement.workloads.items()
+                    if each.blocks >= FIRST_LOOK
+                )
+            )
         )
         source = judgement.deciding.prior_source
         if source:

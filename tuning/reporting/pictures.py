@@ -78,7 +78,7 @@ def launched(material: Material, workload: str, metric: str, judged: WorkloadJud
     positions = {(each.block, each.candidate, each.slot): each.position for each in material.launches}
     looked = judged.looks[-1] if judged and judged.looks else None
     aside = {(each.block, each.configuration, round(each.value, 9)) for each in looked.set_aside} if looked else set()
-    counted = set(looked.drift.blocks) if looked else set()
+    counted = set() if material.judgement is None else set(material.judgement.blocks)
     found = []
     for cell, values in sorted(logs.items()):
         block, candidate, _ = cell
@@ -86,7 +86,7 @@ def launched(material: Material, workload: str, metric: str, judged: WorkloadJud
         fate: Fate = "counts"
         if (block, candidate, round(value, 9)) in aside:
             fate = "set aside"
-        elif counted and block not in counted:
+        elif judged is not None and block not in counted:
             fate = "does not count"
         label = material.label(candidate)
         found.append(Launched(block + 1, positions.get(cell, 0), candidate, label, value, fate))

@@ -138,6 +138,8 @@ def _held(limit: LimitJudgement | None) -> str:
     if limit is None or limit.verdict is None or limit.verdict.level is None:
         return ABSENT if limit is None else _state(limit)
     found = limit.verdict
+    if found.level == 0 and found.low is None:
+        return _state(limit)
     interval = "" if found.low is None or found.high is None else f" [{figure(found.low)}, {figure(found.high)}]"
     near = f",\n{limit.near}" if limit.near else ""
     return f"{_state(limit)}:\n{figure(found.level)}{interval}{near}"
@@ -178,7 +180,7 @@ def _trade(material: Material, name: str, at: int) -> list[Part]:
         return []
     both = f"{metric_title(throughput)} and {metric_title(latency)}"
     said = f"No configuration beats these in both {both}, by their means: {', '.join(front)}."
-    return [*trade_picture(points, throughput, latency, at), Paragraph(said)]
+    return [Paragraph(said), *trade_picture(points, throughput, latency, at)]
 
 
 def _limited(results: list[CandidateResult]) -> list[Part]:
