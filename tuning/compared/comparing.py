@@ -84,13 +84,15 @@ class _Common:
 def side_of(session: SessionRecord, launches: Sequence[LaunchRecord], runs: Sequence[RunRecord], now: str) -> Side:
     """One of the two, from its rows; `now` is UTC in ISO 8601. KeyError, TypeError or AttributeError for a plan of
     another form."""
+    plan = plan_from_json(session.plan)
     return Side(
         session=session,
-        plan=plan_from_json(session.plan),
+        plan=plan,
         candidates=tuple(candidates_from_json(session.candidates)),
         launches=tuple(launches),
         runs=tuple(runs),
         result=session_result(session, launches, runs, now),
+        blocks=session_blocks(session, plan, launches, runs),
     )
 
 
@@ -171,7 +173,6 @@ def _common(
 
 
 def _estimates(side: Side, workload: Workload, metrics: Sequence[str]) -> dict[str, Estimates]:
-    blocks = session_blocks(side.session, side.plan, side.launches, side.runs)
     found = measured(side.runs, [(workload.name, metric) for metric in metrics])
     fixed = session_deciding(side.session, side.plan)
     rules = fixed.rules.get(workload.name)
@@ -179,7 +180,7 @@ def _estimates(side: Side, workload: Workload, metrics: Sequence[str]) -> dict[s
     decides = fixed.metric.get(workload.name)
     return {
         metric: estimates(
-            log_values(found[workload.name, metric].logs(), blocks),
+            log_values(found[workload.name, metric].logs(), side.blocks),
             candidates,
             fixed.prior.get(workload.name) if metric == decides else None,
         )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from store.records import LaunchRecord, RunRecord, SessionRecord
+from tuning.launch_values import Blocks
 from tuning.records import Candidate, Plan, SessionResult
 
 Letter = Literal["A", "B"]
@@ -16,7 +17,7 @@ Word = Literal["differs", "agrees", "not told apart", "says nothing"]
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A session with all that was read of it."""
+    """A session with all that was read of it, and which of its blocks are complete."""
 
     session: SessionRecord
     plan: Plan
@@ -24,6 +25,7 @@ class Side:
     launches: tuple[LaunchRecord, ...]
     runs: tuple[RunRecord, ...]
     result: SessionResult
+    blocks: Blocks
 
 
 @dataclass(frozen=True, slots=True)
