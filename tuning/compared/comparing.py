@@ -89,7 +89,6 @@ def side_of(session: SessionRecord, launches: Sequence[LaunchRecord], runs: Sequ
         session=session,
         plan=plan,
         candidates=tuple(candidates_from_json(session.candidates)),
-        launches=tuple(launches),
         runs=tuple(runs),
         result=session_result(session, launches, runs, now),
         blocks=session_blocks(session, plan, launches, runs),

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from store.records import LaunchRecord, RunRecord, SessionRecord
+from store.records import RunRecord, SessionRecord
 from tuning.launch_values import Blocks
 from tuning.records import Candidate, Plan, SessionResult
 
@@ -22,7 +22,6 @@ class Side:
     session: SessionRecord
     plan: Plan
     candidates: tuple[Candidate, ...]
-    launches: tuple[LaunchRecord, ...]
     runs: tuple[RunRecord, ...]
     result: SessionResult
     blocks: Blocks
