@@ -5,6 +5,7 @@ the error spent over the looks (Lan & DeMets 1983) by the power family of Kim & 
 They hold for normal values of equal, known variance; `kappa` is the margin for the rest.
 """
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,9 @@ EARLY = 1.5  # at the first look, where more follow: a variance of one degree of
 EARLY_FROM = 3  # candidates; with one there is one variance
 
 _PATHS = 4096  # of the baseline: the bounds are right to 0.01
-_NODES = 24
+_NODES = 24, 1.6  # at least, and for each standard deviation of a step: fewer lose what lies between them
+_TAIL = 5.5  # standard deviations of a sum, below which nothing is counted: 2e-8 of a candidate
+_CHUNK = 256  # paths at a time, which bounds memory
 _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
 MOST_BLOCKS = FIRST_LOOK + len(_PRIMES) - 1
 
@@ -86,14 +89,14 @@ def bounds(comparisons: int, blocks: int, baselines: int, error: float = 0.05) -
     for column, n in enumerate(range(FIRST_LOOK, blocks + 1)):
         scale, path = np.sqrt(n * (1 + 1 / baselines)), paths[:, column]
         survive = 1 - spent(n, blocks, error)
-        low, high = 0.0, 10.0
-        while high - low > 1e-5:
-            middle = (low + high) / 2
-            one = np.clip(alive.below(middle * scale + path), 0, 1)
-            low, high = (middle, high) if float(np.mean(one**comparisons)) < survive else (low, middle)
-        found.append(high)
+
+        def short(u: float, scale: float = scale, path: "NDArray[Any]" = path, survive: float = survive) -> float:
+            one = np.clip(alive.below(u * scale + path), 0, 1)
+            return float(np.mean(one**comparisons)) - survive
+
+        found.append(_root(short, found[-1] if found else 10.0))
         if n < blocks:
-            alive.stop_above(high * scale + path, n)
+            alive.stop_above(found[-1] * scale + path, n)
     return tuple(found)
 
 
@@ -119,16 +122,34 @@ class _Alive:
         """Take one step, to the sum of `n`, and lose what lies above `limit`."""
         import numpy as np
 
-        points, weights = np.polynomial.legendre.leggauss(_NODES)
-        least = -7.0 * n**0.5
+        least = -_TAIL * n**0.5
         half = (np.maximum(limit, least + 0.1) - least) / 2
+        points, weights = np.polynomial.legendre.leggauss(max(_NODES[0], int(2 * _NODES[1] * half.max())))
         nodes = least + half[:, None] * (points + 1)
         if self._nodes is None or self._mass is None:
             density = np.exp(-(nodes**2) / (2 * FIRST_LOOK)) / np.sqrt(2 * np.pi * FIRST_LOOK)
         else:
-            steps = nodes[:, :, None] - self._nodes[:, None, :]
-            density = np.einsum("pij,pj->pi", np.exp(-(steps**2) / 2), self._mass) / np.sqrt(2 * np.pi)
+            density = np.empty_like(nodes)
+            for start in range(0, len(nodes), _CHUNK):
+                part = slice(start, start + _CHUNK)
+                steps = nodes[part, :, None] - self._nodes[part, None, :]
+                density[part] = np.einsum("pij,pj->pi", np.exp(-(steps**2) / 2), self._mass[part]) / np.sqrt(2 * np.pi)
         self._nodes, self._mass = nodes, density * weights * half[:, None]
+
+
+def _root(rising: Callable[[float], float], high: float) -> float:
+    """Where a function that rises from below 0 at 0 crosses it, below about `high`: false position (Illinois)."""
+    low, at_low = 0.0, rising(0.0)
+    while (at_high := rising(high)) < 0:
+        low, at_low, high = high, at_high, high + 1.0
+    while high - low > 1e-5:
+        middle = low + (high - low) * min(max(at_low / (at_low - at_high), 0.02), 0.98)
+        value = rising(middle)
+        if value < 0:
+            low, at_low, at_high = middle, value, at_high / 2
+        else:
+            high, at_high, at_low = middle, value, at_low / 2
+    return high
 
 
 def _baseline_paths(looks: int, baselines: int) -> "NDArray[Any]":

@@ -54,7 +54,7 @@ def test_with_all_blocks_at_once_one_candidate_has_the_normal_point() -> None:
     assert bounds(1, 2, 1)[0] == pytest.approx(stats.norm.isf(0.05), abs=0.005)
 
 
-@pytest.mark.parametrize(("candidates", "blocks"), [(1, 4), (12, 4), (6, 6)])
+@pytest.mark.parametrize(("candidates", "blocks"), [(1, 4), (12, 4), (6, 6), (30, 10)])
 def test_simulated_sessions_spend_the_error_as_planned(candidates: int, blocks: int) -> None:
     r, sessions = baseline_launches(candidates), 60_000
     rng = np.random.default_rng(11)
@@ -71,7 +71,8 @@ def test_simulated_sessions_spend_the_error_as_planned(candidates: int, blocks: 
 
 
 def test_bounds_fall_over_the_looks_and_rise_with_the_candidates() -> None:
-    assert all(earlier > later for earlier, later in pairwise(bounds(12, 6, 3)))
+    for candidates, blocks in ((12, 6), (40, 13)):
+        assert all(earlier > later for earlier, later in pairwise(bounds(candidates, blocks, 3)))
     assert bounds(3, 4, 2) < bounds(6, 4, 2) < bounds(9, 4, 2)
     assert bounds(6, 4, 2, 0.025) > bounds(6, 4, 2, 0.05)
 
