@@ -150,12 +150,12 @@ def _nobody(workloads: Mapping[str, WorkloadJudgement], candidates: Sequence[int
         for one in workloads.values():
             word, text = _part(one, one.candidates[index], several)
             judged = one.candidates[index]
-            more = more_text([index], {one.workload: one}) if word == "undecided" else ""
-            why = f" ({judged.why})" if judged.why and not more else ""
+            more = more_text([index], {one.workload: one}) if word == "undecided" and not judged.why else ""
+            why = f" ({judged.why})" if judged.why else ""
             lines.append(f"{word}{', ' + text if judged.found is not None else ''}{more}{why}")
         return f"{names[index]} is not shown to beat the default: {'; '.join(lines)}"
-    limits = any(overall(index, workloads) == "infeasible" for index in candidates)
-    what = "to beat the default within the limits" if limits else "to beat the default"
+    infeasible = any(overall(index, workloads) == "infeasible" for index in candidates)
+    what = "to beat the default within the limits" if infeasible else "to beat the default"
     return f"No candidate is shown {what}: {counts(candidates, workloads)}"
 
 

@@ -4,6 +4,7 @@ from dataclasses import asdict, replace
 
 import pytest
 
+from store.records import LaunchRecord, RunRecord
 from tests.tuning.examples import launch
 from tests.tuning.played_sessions import Played, Truth, add_block, add_launch, plan_of, play
 from tuning.deciding import ADDED, KEY, deciding_from_json, deciding_json, deciding_of, session_deciding
@@ -28,10 +29,14 @@ def out(played: Played, **reasons: str) -> Played:
 
 
 def without(played: Played, candidate: int, since: int = 0) -> Played:
-    def stays(each: object) -> bool:
-        return getattr(each, "candidate") != candidate or getattr(each, "block") < since  # noqa: B009
+    def stays(each: LaunchRecord | RunRecord) -> bool:
+        return each.candidate != candidate or each.block < since
 
-    return replace(played, launches=[e for e in played.launches if stays(e)], runs=[e for e in played.runs if stays(e)])
+    return replace(
+        played,
+        launches=[each for each in played.launches if stays(each)],
+        runs=[each for each in played.runs if stays(each)],
+    )
 
 
 def test_what_did_not_start_failed() -> None:
@@ -243,9 +248,12 @@ def test_a_prior_makes_a_small_session_surer_and_is_told() -> None:
 
 
 def test_one_candidate_is_told_by_itself() -> None:
-    found = play(plan_of(1, blocks=2), Truth({1: 0.02}, launch_sd=0.01), seed=4, state="done").judge()
+    found = play(plan_of(1, blocks=2), Truth({1: 0.01}, launch_sd=0.01), seed=5, state="done").judge()
     assert found.sentence.startswith("seqs 100 is not shown to beat the default: undecided, ")
     assert found.sentence.endswith("(more than 2 blocks).")
+    near = play(plan_of(1, blocks=2), Truth({1: 0.01}, launch_sd=0.01), seed=7, state="done").judge()
+    assert near.sentence.endswith(" blocks would decide it).")
+    assert "(a session of about " in near.sentence
 
 
 def test_how_many_blocks_are_left_is_told_while_it_runs() -> None:

@@ -84,6 +84,7 @@ def test_goodput_must_reach_its_limit() -> None:
     assert state(found, 2, "chat.goodput_per_s >= 1.5") == "holds"
     verdict = limits_of(found, 1)["goodput_per_s >= 2.1"].verdict
     assert verdict is not None
+    assert verdict.level is not None
     assert verdict.level == pytest.approx(2.166, abs=0.01)
     assert verdict.distance == pytest.approx(verdict.level / 2.1 - 1)
     none_reached = played.with_runs(lambda each: replace(each, metrics={**each.metrics, "goodput_per_s": 0.0})).judge()
