@@ -184,6 +184,14 @@ def _method(report: ImportReport) -> str:
     )
     by = ("the sweep's serve parameters" if key == "serve" else key for key in report.told_by)
     told = f"Configurations are told apart by {', '.join(by)}. " if report.told_by else ""
+    configurations = [each for load in report.loads for each in load.configurations]
+    if not report.told_by and any(len(each.runs) > 1 for each in configurations):
+        told = (
+            "Nothing here tells configurations apart, so runs of one model and workload are taken for one (vllm bench "
+            "serve --metadata KEY=VALUE would tell). "
+        )
+    elif "file name" in report.told_by and not any(each.basis == "launches" for each in configurations):
+        told += "Where file names say which launch a run is of, --names PATTERN has them read so. "
     words = "; ".join(_UNITS[basis] for basis in bases)
     intervals = (
         f"Intervals are Student's t at 95 % on the logs (the farther bound as a share): {words}. " if bases else ""

@@ -141,3 +141,15 @@ def test_json_holds_every_metric_with_its_interval() -> None:
     assert metric["low"] < metric["mean"] < metric["high"]
     assert metric["basis"] == "stretches"
     assert configuration["runs"][0]["raw"]["completed"] == 100
+
+
+def test_appended_runs_of_which_nothing_tells_the_configuration_are_said_to_be_taken_for_one() -> None:
+    text = as_text(parts(report_on({"all.jsonl": [a_result(0), a_result(20)]})))
+    assert "Nothing here tells configurations apart, so runs of one model and workload are taken for one" in text
+    assert "Nothing here tells" not in as_text(parts(report_on({"one.json": [a_result(0)]})))
+
+
+def test_files_told_apart_by_their_names_alone_are_said_how_to_name_launches() -> None:
+    assert "--names PATTERN has them read so" in as_text(parts(recorded("restart-*[0-3].json")))
+    named = recorded("restart-*[0-3].json", names="restart-{configuration}{launch}-{run}")
+    assert "--names PATTERN" not in as_text(parts(named))
