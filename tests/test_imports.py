@@ -166,6 +166,7 @@ HEAVY = (
     "plotext",
     "prometheus_client",
     "psutil",
+    "jinja2",
     "asyncio",
 )
 

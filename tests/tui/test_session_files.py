@@ -15,9 +15,10 @@ from store.clock import utc_now
 from store.database import open_reader, open_writer
 from store.errors import NotFound, StoreError, StoreFull
 from store.location import database_file
-from store.records import ServerRecord, SessionRecord
+from store.records import RunRecord, ServerRecord, SessionRecord
 from store.writer import Writer
-from tui.session_files import delete
+from tests.tui.recorded import record
+from tui.session_files import delete, export
 
 
 @pytest.fixture
@@ -64,3 +65,18 @@ def test_a_paused_session_with_a_living_keeper_is_not_deleted(tmp_path: Path, pa
         delete(tmp_path, paused)
     assert marked(marker)
     delete(tmp_path, paused)
+
+
+@pytest.mark.parametrize("form", ["md", "html"])
+def test_a_report_has_the_evidence_of_what_was_rejected(tmp_path: Path, form: str) -> None:
+    """It lies in raw results, which a report reads of no other run."""
+    record(tmp_path)
+    reason = "the load generator was late by 80 ms (p99); leave it a free core"
+    evidence = [{"check": "client", "rejects": True, "reason": reason, "numbers": {"client_lag_p99_ms": 81.25}}]
+    with open_reader(database_file(tmp_path)) as reader, open_writer(database_file(tmp_path)) as writer:
+        run = next(run for run in reader.runs(1) if run.kind == "measured")
+        assert run.id is not None
+        writer.update(RunRecord, run.id, state="rejected", reason=reason, raw={"evidence": evidence})
+    text = export(tmp_path, 1, form).read_text(encoding="utf-8")
+    assert "client lag p99 ms 81.25" in text.replace("\\", "")
+    assert reason in text.replace("\\", "")
