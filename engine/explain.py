@@ -88,6 +88,7 @@ def explain(
     known_flags: frozenset[str] | None = None,
     version: str | None = None,
     total_gib: float | None = None,
+    oom_killed: bool | None = None,
 ) -> Explanation:
     """Outcome of a start, from its whole log so far; of several starts in one file (`# … serve …` above each) the last.
 
@@ -97,16 +98,22 @@ def explain(
     vLLM has not spoken.
 
     What a caller knows besides makes remedies more exact: the flags that the installation has (without dashes), its
-    version, the GPU's memory in GiB.
+    version, the GPU's memory in GiB, whether the kernel has killed a process for want of memory since the start.
     """
     starts = [found.start() for found in _COMMAND.finditer(text)]
-    return _Log(text[starts[-1] :] if starts else text, known_flags, version, total_gib).explain(exit_code)
+    return _Log(text[starts[-1] :] if starts else text, known_flags, version, total_gib, oom_killed).explain(exit_code)
 
 
 class _Log:
     def __init__(
-        self, text: str, known_flags: frozenset[str] | None, version: str | None, total_gib: float | None
+        self,
+        text: str,
+        known_flags: frozenset[str] | None,
+        version: str | None,
+        total_gib: float | None,
+        oom_killed: bool | None,
     ) -> None:
+        self.oom_killed = oom_killed
         self.raw = text.removesuffix("\n").split("\n") if text else []
         self.lines: list[LogLine] = []
         self.at: list[int] = []  # the index in `raw` of each of `lines`
@@ -224,8 +231,7 @@ class _Log:
     def _unexplained(self, exit_code: int | None) -> Explanation:
         last = [i for i, line in enumerate(self.lines) if line.text.strip()][-3:]
         if exit_code in (-9, 137):
-            cause = "The server was killed (signal 9), most likely because the machine's memory ran out."
-            return self._failed("host_oom", cause, MORE_MEMORY, {}, last)
+            return self._killed(last)
         if exit_code in (-15, -2, -1, 130, 143, 129):
             return self._failed("interrupted", "The server was told to stop.", "Start it again.", {}, last)
         if exit_code in (-7, 135):
@@ -238,6 +244,15 @@ class _Log:
         else:
             ended = f"The server ended with exit status {exit_code}"
         return self._failed("unknown", f"{ended} and its log does not say why.", _READ_LOG, {}, last)
+
+    def _killed(self, last: Sequence[int]) -> Explanation:
+        """SIGKILL is the kernel's where memory ran out, which it counts, or somebody's."""
+        if self.oom_killed is False:
+            cause = "The server was killed (signal 9) by somebody: the kernel counts no process that ran out of memory."
+            return self._failed("interrupted", cause, "Start it again.", {}, last)
+        sure = "because" if self.oom_killed else "most likely because"
+        cause = f"The server was killed (signal 9), {sure} the machine's memory ran out."
+        return self._failed("host_oom", cause, MORE_MEMORY, {}, last)
 
     def _failed(
         self, failure_class: str, cause: str, remedy: str, numbers: Numbers, lines: Sequence[int]

@@ -14,6 +14,7 @@ from engine.explain import Explanation, explain
 from engine.flags import known_flags
 from engine.log_facts import LogReader
 from engine.model import check_model
+from engine.oom_kills import killed_since, oom_kills
 from engine.ports import accepts, holder, require_free
 from engine.process import boot_id, descendants, listener_pids, read_stat, tcp_sockets
 from engine.readiness import STAGES, ReadyProbe, api_key, base_url, stages
@@ -56,6 +57,7 @@ class Server:
         self.installation: Installation | None = None
         self.gpu_total_gib: float | None = None  # of the smallest GPU, where somebody could read it
         self.stop_report: StopReport | None = None
+        self._oom_kills: dict[str, int] = {}  # as they stood before it started
         self._process = process
         self._stopping = False
         self._seen: dict[ProcessIdentity, None] = {}
@@ -82,6 +84,7 @@ class Server:
         argv = serve_argv(installation, spec)
         await asyncio.to_thread(require_free, spec.host, spec.port)
         whole = server_environ(installation, spec, marker, os.environ if environ is None else environ)
+        counted = oom_kills()
         descriptor, begin = _open_log(log_path, argv)
         try:
             process = _spawn(argv, whole, descriptor, log_path.parent)
@@ -94,6 +97,7 @@ class Server:
             raise
         server.log_begin = server._read_to = begin
         server.installation = installation
+        server._oom_kills = counted
         return server
 
     def poll(self) -> int | None:
@@ -140,6 +144,7 @@ class Server:
             known_flags=known_flags(vllm, ask=False) if vllm else None,
             version=vllm.version if vllm else None,
             total_gib=self.gpu_total_gib,
+            oom_killed=killed_since(self._oom_kills, oom_kills()),
         )
 
     async def wait_ready(self, timeout_s: float, on_stage: OnStage = lambda stage, facts: None) -> LogFacts:
