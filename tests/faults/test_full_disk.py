@@ -65,8 +65,7 @@ def test_a_sweep_waits_for_space_and_loses_nothing(small_disk: Path, tmp_path: P
         assert before.items() <= world.counted().items()
         filler.unlink()
         until(lambda: world.session().state == "done", 60, "it goes on to its end")
-        planned = {(0, candidate, "chat", repeat) for candidate in range(4) for repeat in range(3)}
-        assert world.counted() == dict.fromkeys(planned, 1)
+        assert world.counted() == dict.fromkeys(world.planned(), 1)
         until(lambda: not world.kept(), 10, "the keeper has ended")
         world.nothing_left()
     finally:

@@ -30,7 +30,8 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 def begin(world: World, folder: Path, blocks: int) -> None:
     """A session whose keeper runs."""
-    text = PLAN.format(model=make_model(folder / "model"), blocks=blocks)
+    # Of what is always 0 nothing can be said, so that nobody leaves.
+    text = PLAN.format(model=make_model(folder / "model"), blocks=blocks) + 'metric = "requests_failed"\n'
     environ = {**os.environ, **world.environ}
     installation = find_vllm(str(folder / "vllm" / "bin" / "vllm"), environ)
     world.session_id = create_session(world.data_dir, read_plan(text), text, installation)
@@ -94,11 +95,12 @@ def resume_if_needed(world: World) -> None:
 
 
 def everything_is_there_once(world: World, blocks: int) -> None:
-    planned = {
-        (block, candidate, "chat", repeat) for block in range(blocks) for candidate in range(4) for repeat in range(3)
-    }
+    assert [len(block) for block in world.session().raw["blocks"]] == [
+        5
+    ] * blocks  # three candidates, the default twice
     lost = [run for run in world.runs() if run.kind == "measured" and run.state == "rejected"]
-    assert world.counted() == dict.fromkeys(planned, 1), f"rejected: {[(run.launch_id, run.reason) for run in lost]}"
+    rejected = f"rejected: {[(run.launch_id, run.reason) for run in lost]}"
+    assert world.counted() == dict.fromkeys(world.planned(), 1), rejected
     world.nothing_left()
 
 
@@ -113,8 +115,8 @@ def test_a_short_night_of_kills(world: World, tmp_path: Path) -> None:
 @pytest.mark.faults
 @pytest.mark.long
 def test_a_long_night_of_kills(world: World, tmp_path: Path) -> None:
-    begin(world, tmp_path, blocks=16)
+    begin(world, tmp_path, blocks=13)
     done = torment(world, kills=100, seed=1)
     print("kills:", dict(sorted(done.items())))
     assert done.total() >= 100
-    everything_is_there_once(world, blocks=16)
+    everything_is_there_once(world, blocks=13)

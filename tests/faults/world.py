@@ -128,10 +128,15 @@ class World:
                 found.update(zip(("core", "worker"), below, strict=False))
         return found
 
-    def counted(self) -> Counter[tuple[int, int, str, int]]:
-        """How often each measured run has a result, by block, candidate, workload, repeat."""
+    def planned(self) -> set[tuple[int, int, int, int]]:
+        """The measured runs of every cell that was drawn: three in each."""
+        cells = [cell for block in self.session().raw["blocks"] for cell in block]
+        return {(cell["block"], cell["candidate"], cell["slot"], repeat) for cell in cells for repeat in range(3)}
+
+    def counted(self) -> Counter[tuple[int, int, int, int]]:
+        """How often each measured run has a result, by block, candidate, slot, repeat."""
         return Counter(
-            (run.block, run.candidate, run.workload, run.repeat)
+            (run.block, run.candidate, run.slot, run.repeat)
             for run in self.runs()
             if run.kind == "measured" and run.state == "done"
         )
