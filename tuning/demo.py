@@ -11,7 +11,7 @@ _ENV = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"}
 
 
 def demo_plan(model: str, vllm: str | None, gpu: bool = False, memory_gib: float = 24.0) -> Plan:
-    """Baseline and three candidates, one for each knob, on two workloads in two blocks: 8 launches, 48 runs.
+    """Baseline and three candidates, one for each knob, on two workloads in two blocks: 10 launches, 60 runs.
 
     `gpu` chooses the sizes for a machine with an NVIDIA GPU. Both start eagerly, since compiling takes longer than all
     the runs of a launch together; the numbers show the way, not what the model could do. `memory_gib` is the machine's
@@ -48,7 +48,7 @@ def _gpu_server() -> dict[str, object]:
 
 
 def _cpu_workloads() -> tuple[Workload, ...]:
-    """6 to 12 s a run there, 35 s a start: twelve minutes in all.
+    """6 to 12 s a run there, 35 s a start: a quarter of an hour in all.
 
     The shared prefix is two of the CPU's cache blocks of 128 tokens, or nothing would be shared.
     """
