@@ -177,6 +177,14 @@ class Reader:
             raise NotFound(f"There is no run {id}: was its session deleted?")
         return found[0]
 
+    def evidence(self, session_id: int) -> dict[int, Any]:
+        """Run id → what is kept under `evidence` in its raw result, of those that have any: what checks found."""
+        sql = (
+            "SELECT id, json_extract(raw, '$.evidence') FROM run "
+            "WHERE session_id = ? AND instr(raw, '\"evidence\"') > 0 AND json_valid(raw)"
+        )
+        return {id: json.loads(found) for id, found in self._rows(sql, (session_id,)) if isinstance(found, str)}
+
     def launch(self, id: int) -> LaunchRecord:
         """One launch; NotFound without it."""
         found = self._select(LaunchRecord, "id = ?", (id,))

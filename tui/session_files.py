@@ -1,5 +1,6 @@
 """Exporting and deleting sessions. Blocking: the screens do it in worker threads."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from store.errors import StoreError
 from store.location import database_file
 from store.private_files import make_private_folder, write_private
 from store.records import SessionRecord
+from tuning.checks.finding import KEY
 from tuning.leftovers import close_session
 from tuning.report import html, markdown, to_csv, to_json
 from tuning.results import session_result
@@ -59,6 +61,6 @@ def report_text(reader: "Reader", session: SessionRecord, form: str) -> str:
     result = session_result(session, launches, runs, utc_now())
     if form == "json":
         return to_json(result, session, launches, runs)
-    # The evidence of a rejected run is in its raw result, which is read of no others: they may be thousands.
-    runs = [reader.run(run.id) if run.state == "rejected" and run.id is not None else run for run in runs]
+    evidence = reader.evidence(session.id)
+    runs = [replace(run, raw={KEY: evidence[run.id]}) if run.id in evidence else run for run in runs]
     return (html if form == "html" else markdown)(result, session, launches, runs)

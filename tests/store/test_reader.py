@@ -133,6 +133,15 @@ def test_runs_of_a_kind_and_with_their_raw_result(writer: Writer, reader: Reader
     assert [launch.id for launch in reader.launches(session_id)] == [launch_id]
 
 
+def test_the_evidence_of_runs_without_the_rest_of_their_results(writer: Writer, reader: Reader) -> None:
+    session_id, _, launch_id, first = fill(writer)
+    found = [{"check": "client", "numbers": {"client_cpu_perc": 97.5}}]
+    writer.update(RunRecord, first, raw={"result": {"text": '"evidence"'}, "evidence": found})
+    writer.insert(a_run(session_id, launch_id, raw={"result": {"text": '"evidence"'}}))
+    assert reader.evidence(session_id) == {first: found}
+    assert reader.evidence(fill(writer)[0]) == {}
+
+
 def test_samples_in_order_since_a_moment_and_the_newest(writer: Writer, reader: Reader) -> None:
     server_id, other = writer.insert(a_server()), writer.insert(a_server())
     writer.insert_samples([a_sample(at=at(second), server_id=server_id) for second in (3, 1, 2, 0)])

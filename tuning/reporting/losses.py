@@ -15,7 +15,7 @@ _MOST = 40  # lines of a table; CSV and JSON have all
 
 
 def loss_parts(material: Material) -> list[Part]:
-    parts = [*_left(material), *_failed(material), *_rejected(material), *_skipped(material)]
+    parts = [*_left(material), *_failed(material), *_rejected(material), *_noted(material), *_skipped(material)]
     return [Heading("What left, failed or was rejected"), *parts] if parts else []
 
 
@@ -56,6 +56,21 @@ def _rejected(material: Material) -> list[Part]:
     more = len(rejected) - len(rows)
     table = Table(("block", "candidate", "workload", "run", "reason", "evidence"), rows, caption="Rejected runs")
     return [Paragraph(said), table, *([Paragraph(f"And {more} more, which CSV and JSON have.")] if more else [])]
+
+
+def _noted(material: Material) -> list[Part]:
+    """What checks found of runs that count all the same, by check, the newest reason of each."""
+    found: dict[str, list[str]] = {}
+    for run in material.runs:
+        if run.state == "done" and run.kind == "measured":
+            for finding in evidence_of(run):
+                found.setdefault(finding.check, []).append(finding.reason)
+    lines = tuple(f"{counted(len(reasons), 'run')}: {reasons[-1]}" for reasons in found.values())
+    return (
+        [Paragraph("Found of runs that count all the same, by the newest of each kind:"), Points(lines)]
+        if lines
+        else []
+    )
 
 
 def _run(material: Material, run: RunRecord) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from tuning.document import Heading, Paragraph, Part, Points, Table
 from tuning.figures import ABSENT
 from tuning.imported.words import counted
+from tuning.judging import OVER
 from tuning.launch_counts import LaunchCounts, launch_counts
 from tuning.reporting.material import Material
 from tuning.verdict.boundary import FIRST_LOOK
@@ -11,7 +12,7 @@ from tuning.verdict.boundary import FIRST_LOOK
 def noise_parts(material: Material) -> list[Part]:
     parts: list[Part] = []
     judgement = material.judgement
-    if judgement is not None and judgement.workloads:
+    if judgement is not None and any(each.blocks >= FIRST_LOOK for each in judgement.workloads.values()):
         header = (
             "workload",
             "between runs of a launch",
@@ -45,9 +46,10 @@ def noise_parts(material: Material) -> list[Part]:
         if source:
             parts.append(Paragraph(f"What {source} found of the noise went into it, where the two agree."))
     if material.launches:
-        plan = material.plan
-        counts = launch_counts(material.launches, plan.decide.blocks, len(material.candidates) - 1)
-        parts.append(Paragraph(launches_text(counts, material.session.state)))
+        blocks, candidates = material.plan.decide.blocks, len(material.candidates) - 1
+        counts = launch_counts(material.launches, blocks, candidates)
+        over = material.session.state in OVER
+        parts.append(Paragraph(launches_text(counts, blocks, candidates, over)))
     return [Heading("Noise and launches"), *parts] if parts else []
 
 
@@ -56,16 +58,17 @@ def sd_text(sd: float | None) -> str:
     return ABSENT if sd is None else f"{100 * sd:.2g} %"
 
 
-def launches_text(counts: LaunchCounts, state: str) -> str:
-    """`41 launches in the place of the 60 …`."""
+def launches_text(counts: LaunchCounts, blocks: int, candidates: int, over: bool) -> str:
+    """`41 launches, 32 % fewer than the 60 that …`. `over`: none will follow."""
     extra = counts.starts - counts.used
     starts = (
         f" ({counted(extra, 'more start')} of some of them; {counts.failed} failed)" if extra or counts.failed else ""
     )
-    so_far = "" if state in ("done", "stopped", "failed") else " so far"
-    spared = f": {100 * counts.spared:.0f} % fewer" if counts.spared > 0 and not so_far else ""
-    return (
-        f"{counts.used} launches{so_far}{starts}, where {counts.full} were planned at most, with nobody leaving and "
-        f"the default launched as often as many comparisons need it{spared}. Each configuration once a block would be "
-        f"{counts.grid}."
+    most = (
+        f"{counts.full} that {counted(blocks, 'block')} of {counted(candidates, 'candidate')} take at most, the "
+        "default as often as so many comparisons need it"
     )
+    spared = round(100 * counts.spared)
+    against = f"{spared} % fewer than the" if spared and over else "of the"
+    made = f"{counted(counts.used, 'launch', 'launches')}{starts}{'' if over else ' so far'}"
+    return f"{made}, {against} {most}. Each configuration once a block would be {counts.grid}."

@@ -76,11 +76,23 @@ def test_what_left_failed_and_was_rejected(text: str) -> None:
     assert "client cpu perc 97, threshold perc 95" in lost
 
 
+def test_what_was_found_of_runs_that_count_is_told_once_a_kind(of: Measured) -> None:
+    power = {
+        "check": "power",
+        "rejects": False,
+        "reason": "held at its power limit for 40 % of the load",
+        "numbers": {},
+    }
+    runs = [replace(each, raw={"evidence": [power]}) if each.state == "done" else each for each in of.runs]
+    lost = section(markdown(of.result, of.session, of.launches, runs), "What left, failed or was rejected")
+    assert f"- {len(runs) - 2} runs: held at its power limit for 40 % of the load" in lost
+
+
 def test_noise_and_launches_used_against_the_full_grid(of: Measured, text: str) -> None:
     noise = section(text, "Noise and launches")
     assert all(re.fullmatch(r"[\d.]+ %", cell) for cell in row(noise, "chat")[1:4])
     used = len({(each.block, each.candidate, each.slot) for each in of.launches})
-    assert f"{used} launches (1 more start of some of them; 2 failed), where 28 were planned at most" in noise
+    assert f"{used} launches (1 more start of some of them; 2 failed), 25 % fewer than the 28 that 4 blocks of" in noise
     assert "drift" in noise
 
 
