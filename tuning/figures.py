@@ -40,8 +40,8 @@ def metric_title(metric: str) -> str:
 
 
 def figure(value: float | None) -> str:
-    """Four digits or so: `27,245`, `640.2`, `7.75`, `0.0123`; `–` for None."""
-    if value is None:
+    """Four digits or so: `27,245`, `640.2`, `7.75`, `0.0123`; `–` for None and what is not finite."""
+    if value is None or not math.isfinite(value):
         return ABSENT
     size = abs(value)
     if (value == int(value) and size < 1e15) or size >= 1000:
