@@ -239,9 +239,20 @@ class Reader:
         where, values = _all_of(session_id=session_id, server_id=server_id)
         return self._select(EventRecord, where, values, newest=limit)
 
-    def import_files(self, with_raw: bool = False) -> list[ImportFileRecord]:
-        """Files of results measured elsewhere, in the order they came; `raw`, which is long, only when asked for."""
-        return self._select(ImportFileRecord, leave_out=() if with_raw else ("raw",))
+    def import_files(self, with_raw: bool = False, ids: Sequence[int] | None = None) -> list[ImportFileRecord]:
+        """Files of results measured elsewhere, in the order they came: all, or those of `ids`. `raw`, which is long,
+        only when asked for."""
+        where, values = "1", tuple[str, ...]()
+        if ids is not None:
+            where, values = "id IN (SELECT value FROM json_each(?))", (json.dumps(list(ids)),)
+        return self._select(ImportFileRecord, where, values, leave_out=() if with_raw else ("raw",))
+
+    def import_marks(self) -> tuple[int, int]:
+        """How many files were imported and the newest's id: changes when one is."""
+        (count,), (newest,) = self._rows(
+            "SELECT COUNT(*) FROM import_file UNION ALL SELECT coalesce(MAX(id), 0) FROM import_file"
+        )
+        return count, newest
 
     def version(self) -> int:
         """A number that differs from its last value when anyone has committed since. It says nothing across readers

@@ -9,7 +9,7 @@ from store.errors import NotFound
 from store.reader import Reader, SessionProgress
 from store.records import LaunchRecord, RunRecord, SessionRecord
 from store.writer import Writer
-from tests.store.examples import a_launch, a_run, a_sample, a_server, a_session, an_event, fill
+from tests.store.examples import a_launch, a_run, a_sample, a_server, a_session, an_event, an_import_file, fill
 
 
 def at(second: int) -> str:
@@ -269,3 +269,13 @@ def test_several_threads_may_ask_one_reader(writer: Writer, reader: Reader) -> N
     for thread in threads:
         thread.join()
     assert answers == [2] * 400
+
+
+def test_imported_files_are_read_by_their_ids_and_marked_by_their_number(reader: Reader, writer: Writer) -> None:
+    assert reader.import_marks() == (0, 0)
+    for number in range(3):
+        writer.insert_new_file(an_import_file(content_hash=str(number)))
+    assert reader.import_marks() == (3, 3)
+    assert [each.id for each in reader.import_files(ids=[3, 1, 9])] == [1, 3]
+    assert reader.import_files(ids=[]) == []
+    assert reader.import_files(with_raw=True, ids=[2])[0].raw == an_import_file().raw

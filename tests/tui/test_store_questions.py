@@ -11,10 +11,13 @@ from store.database import open_reader, open_writer
 from store.location import database_file
 from store.reader import Reader
 from store.records import LaunchRecord
+from tests.store.examples import an_import_file
 from tests.tui.tune_session import record_session
 from tui.app import LlmtuneApp
 from tui.poller import going_on
 from tui.screens.base import LlmtuneScreen
+from tui.screens.compare import CompareScreen
+from tui.screens.imports import ImportReportScreen, ImportsScreen
 from tui.screens.monitor import MonitorScreen
 from tui.screens.plot import PlotScreen
 from tui.screens.run_charts import RunChartsScreen
@@ -34,8 +37,11 @@ SCREENS: dict[str, Callable[[], LlmtuneScreen]] = {
     "runs": lambda: RunListScreen(1),
     "charts of a run": lambda: RunChartsScreen.of_run(2),
     "life of a server": lambda: RunChartsScreen.of_server(1),
+    "comparison": lambda: CompareScreen(1, 2),
+    "imports": ImportsScreen,
+    "an import": lambda: ImportReportScreen(None),
 }
-WHOLE = frozenset({"session"})
+WHOLE = frozenset({"session", "import_file"})
 """Tables of which a screen lists every row."""
 
 
@@ -68,6 +74,8 @@ def asked(reader: Reader, ask: Callable[[Reader], object]) -> list[str]:
 def database(filled: Path, data_dir: Path) -> Path:
     with open_writer(database_file(data_dir)) as writer:
         record_session(writer, finished=False)
+        record_session(writer)
+        writer.insert_new_file(an_import_file())
         writer.update(LaunchRecord, 1, server_id=1)
     return database_file(data_dir)
 

@@ -16,6 +16,7 @@ from tui.screens.base import Number
 from tui.screens.compare import CompareScreen
 from tui.screens.exporting import ExportingScreen
 from tui.screens.filtering import FilteringScreen
+from tui.screens.imports import ImportsScreen
 from tui.screens.plot import PlotScreen
 from tui.screens.session_report import SessionReportScreen
 from tui.sessions_view import TITLES, SessionLine, SessionsSnapshot, SessionsSource, matching
@@ -97,13 +98,12 @@ class SessionsScreen(FilteringScreen, ExportingScreen):
             "slash", "filter", "filter", key_display="/", tooltip="show only sessions with these words; esc shows all"
         ),
         Binding("space", "mark", "mark", tooltip="mark the session, or take its mark away; two marked are compared"),
-        Binding(
-            "c", "compare", "compare", tooltip="compare the two marked sessions, or the marked one with this"
-        ),
+        Binding("c", "compare", "compare", tooltip="compare the two marked sessions, or the marked one with this"),
         Binding("g", "plot", "plot", tooltip="plot a metric against a parameter"),
         Binding("e", "export", "export", tooltip="write CSV, JSON or Markdown to the exports folder"),
-        Binding("d", "delete", "delete", tooltip="delete the session, after one question"),
+        Binding("i", "imports", "imports", tooltip="results measured elsewhere, that `llmtune import` has read"),
         # Not in the last line, which has 80 cells.
+        Binding("d", "delete", "delete", show=False, tooltip="delete the session, after one question"),
         Binding("y", "copy", "copy", show=False, tooltip="the command that prints the session's report"),
     ]
 
@@ -222,6 +222,10 @@ class SessionsScreen(FilteringScreen, ExportingScreen):
             self.say("mark two sessions with space, or one and go to the other; then c compares them", error=True)
             return
         self.app.push_screen(CompareScreen(*sorted(pair)))
+
+    def action_imports(self) -> None:
+        """What was measured elsewhere."""
+        self.app.push_screen(ImportsScreen())
 
     def action_plot(self) -> None:
         """Draw the chosen session."""

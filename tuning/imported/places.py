@@ -26,6 +26,15 @@ _RUN = re.compile(r"run=(\d+)")
 _SEARCHED = re.compile(r"(?:request_rate|max_concurrency)=[\d.]+")
 
 
+def folder_of(path: str) -> str:
+    """The folder of results that were measured together: of a sweep that of the whole, else the file's own."""
+    folder = PurePath(path).parent
+    if _SEARCHED.fullmatch(folder.name):
+        folder = folder.parent
+    match = _COMBINATION.fullmatch(folder.name)
+    return str(folder.parent if match and folder.name and any(match.groups()) else folder)
+
+
 def place_of(path: str, number: int, of: int, raw: Mapping[str, Any]) -> Place:
     """The place of result `raw`, the one of `number` (from 0) among `of` in the file at `path`."""
     pure = PurePath(path)
