@@ -90,7 +90,7 @@ def _when(began: str | None, ended: str | None) -> str:
 
 def _to_run(material: Material) -> list[Part]:
     judgement = material.judgement
-    if judgement is None or judgement.deciding.calibration:
+    if judgement is None or material.calibration:
         return []
     looked = any(judged.blocks >= FIRST_LOOK for judged in judgement.workloads.values())
     if judgement.winner is None and not (looked and material.session.state in _ENDED):

@@ -43,6 +43,11 @@ class Material:
     def judgement(self) -> Judgement | None:
         return self.result.judgement
 
+    @property
+    def calibration(self) -> bool:
+        """The default against itself: no candidate to choose."""
+        return self.judgement is not None and self.judgement.deciding.calibration
+
     def label(self, index: int) -> str:
         return next((each.label for each in self.candidates if each.index == index), f"candidate {index}")
 

@@ -9,6 +9,7 @@ from tuning.reporting.losses import loss_parts
 from tuning.reporting.material import Material
 from tuning.reporting.meaning import meaning_parts, method_parts
 from tuning.reporting.noise import noise_parts
+from tuning.reporting.outlook import outlook_parts
 from tuning.reporting.price import price_parts
 from tuning.reporting.workload import workload_parts
 
@@ -16,11 +17,14 @@ from tuning.reporting.workload import workload_parts
 def report_parts(material: Material) -> list[Part]:
     """The same for Markdown and HTML; pictures are among them."""
     parts = head(material)
+    if material.calibration:
+        parts += noise_parts(material) + outlook_parts(material)
     for at, workload in enumerate(material.plan.workloads):
         parts += workload_parts(material, workload, at)
     parts += price_parts(material)
     parts += loss_parts(material)
-    parts += noise_parts(material)
+    if not material.calibration:
+        parts += noise_parts(material)
     parts += method_parts(material)
     parts += meaning_parts(material)
     parts += every_metric_parts(material)

@@ -58,7 +58,7 @@ def workload_parts(material: Material, workload: Workload, at: int) -> list[Part
         Heading(f"{name}: {role}"),
         Paragraph(load_text(workload)),
         _verdicts(material, name, judged),
-        *([Paragraph(_legend(judged))] if judged is not None else []),
+        *([Paragraph(_legend(judged))] if judged is not None and not material.calibration else []),
         *forest_picture(material, name, at),
         *_limits(material, name, judged),
         *_noticed(material, name),
@@ -172,7 +172,7 @@ def _trade(material: Material, name: str, at: int) -> list[Part]:
     deciding = material.metric(name)
     latency = default_latency(results, [deciding, *metrics])
     throughput = deciding if deciding in THROUGHPUTS else USUAL_METRIC
-    if latency is None:
+    if latency is None or material.calibration:
         return []
     points = pareto(results, throughput, latency)
     front = [point.label for point in points if point.optimal]

@@ -46,15 +46,20 @@ def big_plan(**changes: Any) -> Plan:
 
 
 @cache
-def measured(of: Plan | None = None, blocks: int = 4, noise: float = 0.01, **changes: Any) -> Measured:
+def measured() -> Measured:
+    """The one of `big_plan`, played once for all tests."""
+    return played(big_plan())
+
+
+def played(of: Plan, blocks: int = 4, noise: float = 0.01, **changes: Any) -> Measured:
     """As a sweep makes it: who is decided after a block is launched no more. One launch of candidate 3 reads 15 % less,
     and one run of candidate 1 is rejected twice."""
-    of = big_plan() if of is None else of
     draw = random.Random(5)
     points = candidates(of)[0]
     why = "KV cache too small: 0.5 GiB short"
-    launches, runs, drawn, out = [], [], [], {NEVER: f"did not start: {why}"}
-    for attempt in (1, 2):
+    launches, runs, drawn = [], [], []
+    out = {each.index: f"did not start: {why}" for each in points if each.index == NEVER}
+    for attempt in (1, 2) if out else ():
         gone = {"state": "failed", "failure": why, "failure_class": "kv_cache_too_small", "attempt": attempt}
         launches.append(launch(0, NEVER, number=attempt, start=100.0 * attempt, position=9, **gone))
     for block in range(blocks):

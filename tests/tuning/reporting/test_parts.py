@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from tests.tuning.examples import at, plan, session
-from tests.tuning.reporting.examples import Measured, measured
+from tests.tuning.reporting.examples import Measured, big_plan, measured, played
+from tuning.calibration import calibration
 from tuning.plan_json import plan_json
 from tuning.records import Budget
 from tuning.report import html, markdown, to_json
@@ -179,3 +180,17 @@ def test_one_of_an_earlier_version_without_verdict(of: Measured) -> None:
     text = markdown(result, of.session, of.launches, of.runs)
     assert "**No metric decides" in text
     assert "| candidate | vs default | total tok/s | launches |" in text
+
+
+def test_an_a_a_session_tells_its_noise_first_and_what_a_session_would_see() -> None:
+    aa = played(calibration(big_plan(), 4))
+    text = markdown(aa.result, aa.session, aa.launches, aa.runs)
+    titles = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert titles[:3] == ["Noise and launches", "What a session would see", "chat: decided by total tok/s"]
+    seen = section(text, "What a session would see")
+    assert "For 5 candidates with this noise" in seen
+    effects = [float(row(seen, f"{blocks}")[1].removesuffix(" %")) for blocks in (2, 3, 4, 5, 6)]
+    assert effects == sorted(effects, reverse=True)
+    assert row(seen, "6")[-1].startswith("$")
+    assert "What to run" not in text
+    assert "its advantage is no noise" not in text
