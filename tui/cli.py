@@ -141,7 +141,7 @@ def build_parser() -> _Parser:
     compare = add("compare", "compare", "two sessions held against each other", as_json)
     for name in ("a", "b"):
         compare.add_argument(name, metavar=name.upper(), help="a session: its number, its name, or `last`")
-    compare.add_argument("--format", choices=("text", "md", "json"), help="default text")
+    compare.add_argument("--format", choices=("text", "md", "html", "json"), help="default text")
     compare.add_argument("--out", metavar="FILE", help="write there in place of standard output")
 
     add("sessions", "sessions", "list the sessions", as_json)

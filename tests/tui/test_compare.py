@@ -16,6 +16,7 @@ from tui.cli import main
 from tui.screens import base
 from tui.screens.compare import CompareScreen
 from tui.screens.sessions import SessionsScreen, SessionTable
+from tui.widgets.choose import Choose
 from tui.widgets.copy import CopyPanel
 
 
@@ -61,6 +62,10 @@ def test_json_and_files(place: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert words[1] == "differs"
     assert main(["compare", "1", "2", "--format", "md", "--out", str(tmp_path / "r.md")]) == 0
     assert (tmp_path / "r.md").read_text().startswith("# Session 1")
+    assert main(["compare", "1", "2", "--format", "html", "--out", str(tmp_path / "r.html")]) == 0
+    page = (tmp_path / "r.html").read_text()
+    assert "<h1>Session 1" in page
+    assert "<script" not in page
     assert main(["compare", "1", "2", "--format", "json", "--out", str(tmp_path / "r.json")]) == 0
     assert json.loads((tmp_path / "r.json").read_text()) == document
     assert capsys.readouterr().out == ""
@@ -149,6 +154,21 @@ async def test_metrics_and_a_wide_terminal_show_more(place: Path) -> None:
         assert "mean TTFT" not in text_of(pilot)
         await pilot.press("m")
         await until(pilot, lambda: "mean TTFT ms, which decides nothing" in text_of(pilot))
+
+
+@pytest.mark.parametrize(("key", "form", "begin"), [("h", "html", "<!"), ("j", "json", "{"), ("m", "md", "# Session")])
+async def test_it_is_exported(place: Path, key: str, form: str, begin: str) -> None:
+    async with app_on(place).run_test(size=SMALL) as pilot:
+        await on_list(pilot, "before")
+        await pilot.press("down", "space", "down", "c")
+        await until(pilot, lambda: isinstance(pilot.app.screen, CompareScreen) and "seqs 256" in text_of(pilot))
+        await pilot.press("e")
+        await until(pilot, lambda: isinstance(pilot.app.screen, Choose))
+        await pilot.press(key)
+        await until(pilot, lambda: "written: " in said(pilot))
+    target = place / "data" / "exports" / f"compare-1-2.{form}"
+    assert target.read_text(encoding="utf-8").startswith(begin)
+    assert target.stat().st_mode & 0o077 == 0
 
 
 async def test_it_is_read_again_only_when_one_of_them_changed(place: Path) -> None:

@@ -1,19 +1,17 @@
 """`llmtune compare A B`: two sessions held against each other."""
 
 import argparse
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from store.clock import utc_now
 from store.private_files import write_private
 from tui.commands.places import data_place, reading
-from tui.output import SCHEMA, UsageError, say, say_json
+from tui.comparison_files import comparison_text
+from tui.output import UsageError, say, say_json
 from tuning.compared.comparing import compare, side_of
 from tuning.compared.records import SessionComparison, Side
-from tuning.compared.report import parts
 from tuning.compared.report_json import to_json
-from tuning.document import as_markdown, as_text
 
 if TYPE_CHECKING:
     from store.reader import Reader
@@ -42,15 +40,10 @@ def _side(reader: "Reader", word: str) -> Side:
 
 
 def _print(compared: SessionComparison, form: str, out: str | None) -> None:
-    if form == "json":
-        document = to_json(compared)
-        if out is None:
-            say_json(document)
-            return
-        text = json.dumps({"schema": SCHEMA, **document}, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
-    else:
-        whole = parts(compared, all_metrics=True, wide=True)
-        text = as_markdown(whole) if form == "md" else as_text(parts(compared))
+    if form == "json" and out is None:
+        say_json(to_json(compared))
+        return
+    text = comparison_text(compared, form)
     if out is None:
         say(text.rstrip("\n"))
         return

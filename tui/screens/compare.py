@@ -3,11 +3,14 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from textual import work
 from textual.binding import Binding, BindingType
 
 from store.clock import utc_now
+from tui import comparison_files
 from tui.screens.base import Number
 from tui.screens.document import DocumentScreen
+from tui.widgets.choose import Choose
 from tui.widgets.copy import CopyPanel
 from tuning.compared.comparing import compare, side_of
 from tuning.compared.records import SessionComparison
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from store.reader import Reader
 
 WIDE = 140  # cells
+EXPORTS = {"h": ("html", "HTML"), "j": ("json", "JSON"), "m": ("md", "Markdown")}
 
 
 class CompareScreen(DocumentScreen):
@@ -33,6 +37,7 @@ class CompareScreen(DocumentScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("s", "swap", "swap", tooltip="B becomes A"),
         Binding("m", "metrics", "metrics", tooltip="also the metrics that decide nothing, or not"),
+        Binding("e", "export", "export", tooltip="write HTML, JSON or Markdown to the exports folder"),
         Binding("y", "copy", "copy", tooltip="the command that prints this comparison"),
     ]
 
@@ -77,6 +82,30 @@ class CompareScreen(DocumentScreen):
         """All that was compared, or what decides alone."""
         self._all_metrics = not self._all_metrics
         self.redraw()
+
+    def action_export(self) -> None:
+        """Ask for the format, and write the file."""
+        shown = self._shown
+        if shown is None:
+            return
+
+        def chosen(key: str | None) -> None:
+            if key is not None:
+                self._export(shown, EXPORTS[key][0])
+
+        words = {key: words for key, (_, words) in EXPORTS.items()}
+        self.app.push_screen(
+            Choose(f"Export the comparison of sessions {shown.a.id} and {shown.b.id} as", words), chosen
+        )
+
+    @work(thread=True, group="export", description="writes a comparison")
+    def _export(self, compared: SessionComparison, form: str) -> None:
+        try:
+            path = comparison_files.export(self.app.data_dir, compared, form)
+        except OSError as error:
+            self.later(self.say, f"not exported: {error}", True)
+        else:
+            self.later(self.say, f"written: {path}")
 
     def action_copy(self) -> None:
         """The command, to the clipboard and shown."""
