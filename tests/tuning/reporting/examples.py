@@ -57,7 +57,9 @@ def played(of: Plan, blocks: int = 4, noise: float = 0.01, **changes: Any) -> Me
     draw = random.Random(5)
     points = candidates(of)[0]
     why = "KV cache too small: 0.5 GiB short"
-    launches, runs, drawn = [], [], []
+    launches: list[LaunchRecord] = []
+    runs: list[RunRecord] = []
+    drawn: list[list[Cell]] = []
     out = {each.index: f"did not start: {why}" for each in points if each.index == NEVER}
     for attempt in (1, 2) if out else ():
         gone = {"state": "failed", "failure": why, "failure_class": "kv_cache_too_small", "attempt": attempt}
@@ -70,8 +72,9 @@ def played(of: Plan, blocks: int = 4, noise: float = 0.01, **changes: Any) -> Me
         draw.shuffle(cells)
         drawn.append([Cell(block, at, index, slot) for at, (index, slot) in enumerate(cells)])
         for cell in drawn[-1]:
-            at_launch = {"number": len(launches) + 1, "start": 100.0 * len(launches)}
-            launches.append(launch(block, cell.candidate, position=cell.position, slot=cell.slot, **at_launch))
+            number = len(launches) + 1
+            one = launch(block, cell.candidate, number=number, start=100.0 * number)
+            launches.append(replace(one, position=cell.position, slot=cell.slot))
             odd = -0.15 if (block, cell.candidate) == (1, 3) else 0.0
             runs += _runs(launches[-1], of, 1 + draw.gauss(0, noise) + 0.003 * block + odd, draw, len(runs))
         raw = {
@@ -103,7 +106,7 @@ def _rejected(runs: list[RunRecord]) -> list[RunRecord]:
 
 
 def _runs(of: LaunchRecord, planned: Plan, level: float, draw: random.Random, made: int) -> list[RunRecord]:
-    runs = []
+    runs: list[RunRecord] = []
     fast, slow = TRUTH.get(of.candidate, (0.0, 0.0))
     for workload in planned.workloads:
         for repeat in range(2):

@@ -7,7 +7,7 @@ from xml.etree.ElementTree import fromstring
 import pytest
 
 from tests.tuning.reporting.examples import Measured, measured
-from tuning.document import Code, Heading, Paragraph, Points, Table
+from tuning.document import Code, Heading, Paragraph, Part, Points, Table
 from tuning.report import html
 from tuning.reporting.page import as_html, verdict_kind
 
@@ -107,7 +107,7 @@ def test_the_verdict_stands_first(page: str, session: Measured) -> None:
 
 
 def test_text_of_others_stays_text() -> None:
-    parts = [
+    parts: list[Part] = [
         Heading(EVIL, 1),
         Paragraph(EVIL, strong=True),
         Heading(EVIL),
