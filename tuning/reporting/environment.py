@@ -1,9 +1,12 @@
 """The machine that a session was measured on."""
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
+from store.records import SessionRecord
 from tuning.document import Heading, Part, Table
+from tuning.environment_change import differences
 from tuning.figures import ABSENT, figure
 from tuning.reporting.values import as_value
 
@@ -43,6 +46,13 @@ def environment_parts(environment: Mapping[str, Any]) -> list[Part]:
         elif key != "gpu_note" or value:
             rows.append((_NAMES.get(str(key), str(key)), ABSENT if value is None else as_value(value)))
     return [Heading("Environment"), Table(("what", "value"), tuple(rows))] if rows else []
+
+
+def machine_changes(session: SessionRecord) -> list[str]:
+    """What differed each time that the session went on elsewhere, a line each; [] for one machine."""
+    earlier = [each for each in session.raw.get("earlier_environments", []) if isinstance(each, Mapping)]
+    pairs = pairwise([*earlier, session.environment])
+    return [f"It went on on another machine: {'; '.join(found)}" for pair in pairs if (found := differences(*pair))]
 
 
 def _gpus(environment: Mapping[str, Any]) -> list[Mapping[str, Any]]:

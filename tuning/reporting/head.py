@@ -7,7 +7,7 @@ from tuning.figures import duration_text, effect_text, metric_title
 from tuning.launch_counts import launch_counts
 from tuning.records import CandidateResult
 from tuning.reporting.commands import serve_command
-from tuning.reporting.environment import machine
+from tuning.reporting.environment import machine, machine_changes
 from tuning.reporting.material import Material
 from tuning.reporting.price import cost_text
 from tuning.schedule import BASELINE
@@ -126,5 +126,5 @@ def _won(material: Material, each: CandidateResult) -> str:
 
 
 def _notes(material: Material) -> list[Part]:
-    notes = () if material.judgement is None else material.judgement.notes
+    notes = [*machine_changes(material.session), *(material.judgement.notes if material.judgement else ())]
     return [Heading("Before you rely on it"), Points(tuple(notes))] if notes else []

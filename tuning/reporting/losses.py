@@ -1,12 +1,12 @@
 """What a session did without: who left, what failed to start, which runs were rejected, which points not tried."""
 
 from collections import Counter
+from collections.abc import Mapping
 
 from store.records import RunRecord
 from tuning.checks.finding import evidence_of, numbers_text
 from tuning.document import Heading, Paragraph, Part, Points, Table
 from tuning.figures import ABSENT
-from tuning.grid import candidates
 from tuning.imported.words import counted
 from tuning.reporting.material import Material
 from tuning.reporting.values import as_value
@@ -80,10 +80,11 @@ def _run(material: Material, run: RunRecord) -> tuple[str, ...]:
 
 
 def _skipped(material: Material) -> list[Part]:
-    skipped = candidates(material.plan)[1]
-    if not skipped:
+    kept = material.session.raw.get("left_out")
+    points = [each for each in kept if isinstance(each, Mapping)] if isinstance(kept, list) else []
+    if not points:
         return []
-    lines = [f"{as_value(each.settings)}: {each.reason}" for each in skipped[:_MOST]]
-    more = len(skipped) - len(lines)
+    lines = [f"{as_value(each.get('settings'))}: {as_value(each.get('reason'))}" for each in points[:_MOST]]
+    more = len(points) - len(lines)
     lines += [f"and {more} more"] if more else []
     return [Paragraph("Points of the grid that were left out before any launch:"), Points(tuple(lines))]

@@ -146,6 +146,15 @@ def test_the_environment_is_there(text: str) -> None:
     assert row(found, "GPU 0") == ["GPU 0", "NVIDIA H200, 140.4 GiB"]
 
 
+def test_points_left_out_before_any_launch_and_a_change_of_machine_are_told(of: Measured) -> None:
+    point = {"settings": {"max-num-seqs": 0}, "reason": "max-num-seqs < 1"}
+    earlier = {**of.session.environment, "vllm": "0.32.0"}
+    raw = {**of.session.raw, "left_out": [point], "earlier_environments": [earlier]}
+    text = markdown(of.result, replace(of.session, raw=raw))
+    assert '- {"max-num-seqs": 0}: max-num-seqs < 1' in section(text, "What left, failed or was rejected")
+    assert "- It went on on another machine: vLLM: 0.32.0 then, 0.33.0 now" in section(text, "Before you rely on it")
+
+
 def test_json_has_the_judgement_with_its_looks(of: Measured) -> None:
     document = json.loads(to_json(of.result, of.session, of.launches, of.runs))
     assert document["schema"] == 1
