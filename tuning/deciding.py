@@ -81,7 +81,7 @@ def session_deciding(session: SessionRecord, plan: Plan) -> Deciding:
 
 def _fixed(plan: Plan, candidates: int) -> Deciding:
     metric = deciding_metrics(plan)
-    calibration = bool(getattr(plan, "calibrate", False))
+    calibration = plan.calibrate
     decide = plan.decide
     rules = {
         workload: Rules(

@@ -171,7 +171,7 @@ def _added(joined: Mapping[int, int], names: Mapping[int, str]) -> list[str]:
     if not joined:
         return []
     told = ", ".join(f"{names[index]} (block {block + 1})" for index, block in sorted(joined.items()))
-    return [f"added while it ran: {told}; the chance of a false winner is a little above what the plan says"]
+    return [f"added while it ran: {told}; bars are higher from there on, those before it were for fewer candidates"]
 
 
 def _made_after_leaving(course: SessionCourse) -> int:

@@ -9,6 +9,8 @@ from tuning.records import Plan
 from tuning.settling import CellKey, candidates_out, cell_of, complete_blocks
 from tuning.verdict.records import LaunchValue
 
+NO_MEASUREMENT = 1e100  # of anything: its square still is a number
+
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
@@ -71,7 +73,7 @@ def measured(runs: Iterable[RunRecord], wanted: Iterable[tuple[str, str]]) -> di
         cell = cell_of(run)
         for metric in metrics.get(run.workload, ()):
             value, key = run.metrics.get(metric), (run.workload, metric)
-            if value is None or not math.isfinite(value):
+            if value is None or not abs(value) < NO_MEASUREMENT:  # so written, NaN is none either
                 absent[key] = absent.get(key, 0) + 1
             else:
                 found.setdefault(key, {}).setdefault(cell, []).append((run.repeat, value))

@@ -7,6 +7,7 @@ from tuning.budget import SECONDS_PER_HOUR
 from tuning.effects import Cells, workload_effects
 from tuning.judged import Judgement
 from tuning.judging import judge
+from tuning.launch_values import NO_MEASUREMENT
 from tuning.leaving import reason_of
 from tuning.limited_by import sentences
 from tuning.plan_json import candidates_from_json, plan_from_json
@@ -101,7 +102,7 @@ def _by_metric(runs: Sequence[RunRecord]) -> dict[str, dict[tuple[int, int], lis
     for run in runs:
         cell = run.block, run.slot
         for metric, value in run.metrics.items():
-            if value is not None:
+            if value is not None and -NO_MEASUREMENT < value < NO_MEASUREMENT:
                 found.setdefault(metric, {}).setdefault(cell, []).append(value)
     return {metric: found[metric] for metric in RUN_METRICS if metric in found}
 

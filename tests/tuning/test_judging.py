@@ -2,12 +2,15 @@
 
 import math
 import random
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 
 from store.records import RunRecord
+from tests.benchmarks.simulated_noise import Setting, draw, mixed
+from tests.benchmarks.simulated_sessions import play as simulate_play
 from tests.tuning.played_sessions import Truth, plan_of, play
 from tuning.judged import Judgement
 from tuning.judging import judge
@@ -113,6 +116,19 @@ def one_repeat_less(plan: Plan) -> Plan:
     return replace(plan, workloads=tuple(replace(each, repeats=1) for each in plan.workloads))
 
 
+def test_a_block_without_the_default_is_told_and_left_out() -> None:
+    played = play(plan_of(3, blocks=4), Truth({1: 0.08}, launch_sd=0.003), leaving=False)
+    lost = played.with_runs(
+        lambda each: replace(each, state="rejected") if (each.block, each.candidate) == (1, 0) else each
+    )
+    twice = [replace(each, id=None) for each in lost.runs if each.state == "rejected"]
+    found = replace(lost, runs=[*lost.runs, *twice]).judge()
+    assert found.blocks == (0, 1, 2, 3)
+    assert found.workloads["chat"].blocks == len(found.workloads["chat"].looks) == 3
+    assert "block 2 is not counted: no launch of the default counts there" in found.notes
+    assert found.workloads["chat"].candidates[1].block == 3
+
+
 def test_a_metric_that_nobody_read_is_undecided() -> None:
     played = play(plan_of(2, metric="energy_j_per_token"), leaving=False)
     found = played.judge()
@@ -191,6 +207,41 @@ def test_one_block_decides_nothing() -> None:
     found = single.workloads["chat"].candidates[1].found
     assert found is not None
     assert (found.low, found.high) == (None, None)
+
+
+@dataclass(frozen=True)
+class Drawn(Truth):
+    """The launches that a simulated session could have."""
+
+    launches: Any = None  # block, configuration, slot, workload: logs
+
+    def metrics(self, seed: int, cell: tuple[int, int, int], workload: str, repeat: int) -> dict[str, float | None]:
+        return {METRIC: math.exp(self.launches[(*cell, ("chat", "prefix").index(workload))])}
+
+
+@pytest.mark.parametrize(("workloads", "unequal"), [(1, "no"), (1, "one"), (2, "no"), (2, "uniform")])
+def test_sessions_are_judged_as_the_simulations_judge_them(
+    workloads: int, unequal: Literal["no", "one", "uniform"]
+) -> None:
+    """Row by row the same verdicts, after the same number of launches, as what the tables of docs/verdict.md count."""
+    setting = Setting("", candidates=6, workloads=workloads, unequal=unequal)
+    draws = draw(setting, mixed(6), 12, np.random.default_rng(5))
+    names = ("chat", "prefix")[:workloads]
+    plan = plan_of(6, workloads=names)
+    ended = set()
+    for session in range(draws.sessions):
+        rules = Rules(6, 4, workloads=workloads)
+        simulated = simulate_play(draws, session, rules)
+        played = play(plan, Drawn(launches=draws.launches[session]), session)
+        found = played.judge()
+        assert len(played.launches) == simulated.launches
+        for (place, index), verdict in simulated.verdicts.items():
+            mine = found.workloads[names[place]].candidates[index].found
+            assert mine is not None
+            assert (mine.state, mine.launches) == (verdict.state, verdict.launches)
+            assert mine.low == pytest.approx(verdict.low, abs=1e-9)
+            ended.add(mine.state)
+    assert {"better", "implausible"} <= ended
 
 
 def test_false_winners_are_rare_in_whole_sessions() -> None:
