@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from store.errors import NotFound, translated
+from store.lora_questions import LoraQuestions
 from store.records import (
     ACTIVE_SERVER_STATES,
     EventRecord,
@@ -56,7 +57,7 @@ class RunLine(NamedTuple):
     limited_by: str | None
 
 
-class Reader:
+class Reader(LoraQuestions):
     """The reading end of a database; made by `store.database.open_reader`. Safe to call from several threads. Every
     method raises StoreError. Each answer is fetched whole, so no read lock outlives a call."""
 
@@ -233,10 +234,14 @@ class Reader:
         return self._select(SampleRecord, where, values, newest=limit, order="at, id")
 
     def events(
-        self, session_id: int | None = None, server_id: int | None = None, limit: int | None = 50
+        self,
+        session_id: int | None = None,
+        server_id: int | None = None,
+        limit: int | None = 50,
+        training_id: int | None = None,
     ) -> list[EventRecord]:
         """The newest `limit` events, the newest last."""
-        where, values = _all_of(session_id=session_id, server_id=server_id)
+        where, values = _all_of(session_id=session_id, server_id=server_id, training_id=training_id)
         return self._select(EventRecord, where, values, newest=limit)
 
     def import_files(self, with_raw: bool = False, ids: Sequence[int] | None = None) -> list[ImportFileRecord]:

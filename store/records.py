@@ -13,6 +13,7 @@ LaunchState = Literal["starting", "ready", "done", "failed", "abandoned"]
 RunKind = Literal["warmup", "measured"]
 RunState = Literal["running", "done", "rejected", "failed", "abandoned"]
 EventLevel = Literal["info", "warning", "error"]
+TrainingState = Literal["waiting", "running", "paused", "done", "stopped", "failed"]
 
 ACTIVE_SERVER_STATES: tuple[ServerState, ...] = ("starting", "ready", "stopping")
 """Those of a server that has not ended."""
@@ -166,13 +167,14 @@ class SampleRecord:
 
 @dataclass(frozen=True, slots=True)
 class EventRecord:
-    """One line of history: what happened to a session or server, said for a person."""
+    """One line of history: what happened to a session, server or training, said for a person."""
 
     at: str
     level: EventLevel
     text: str
     session_id: int | None = None
     server_id: int | None = None
+    training_id: int | None = None
     raw: dict[str, Any] = field(default_factory=dict)
     id: int | None = None
 
@@ -189,3 +191,108 @@ class ImportFileRecord:
     imported_at: str
     raw: dict[str, Any] = field(default_factory=dict)
     id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetRecord:
+    """Conversations made ready for training: `train.jsonl` and `validation.jsonl` in the folder `path`.
+
+    `data_hash` is the SHA-256 over both as they are written. `sources` is a list of `{"path", "sha256", "bytes",
+    "form"}`. Tokens are counted with the chat template of `model`; None where no tokenizer was asked. `report` is what
+    was found in the sources and what became of it.
+    """
+
+    name: str
+    path: str
+    data_hash: str
+    train_examples: int
+    validation_examples: int
+    seed: int
+    created_at: str
+    sources: list[dict[str, Any]] = field(default_factory=list)
+    model: str | None = None
+    max_length: int | None = None  # tokens; longer records were left out
+    train_tokens: int | None = None
+    validation_tokens: int | None = None
+    report: dict[str, Any] = field(default_factory=dict)
+    raw: dict[str, Any] = field(default_factory=dict)
+    id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRecord:
+    """One training of an adapter. `settings` are its TrainingSettings; `path` is its folder, with its checkpoints, its
+    progress as JSON lines and its log; `adapter_name` is what its adapter is to be registered as.
+
+    `environment` holds versions, driver, GPU and Python as they were when it began. The trainer's process is told by
+    `pid`, `start_ticks` and `boot_id`, its descendants by `marker`, as those of a server. `step` is the last one that
+    was reported, `seconds` what it took so far, over all resumptions.
+    """
+
+    name: str
+    state: TrainingState
+    base_model: str
+    dataset_id: int
+    settings: dict[str, Any]
+    seed: int
+    path: str
+    marker: str
+    created_at: str
+    adapter_name: str
+    base_hash: str | None = None
+    data_hash: str | None = None
+    environment: dict[str, Any] = field(default_factory=dict)
+    python: str | None = None
+    pid: int | None = None
+    start_ticks: int | None = None
+    boot_id: str | None = None
+    descendants: list[list[int]] = field(default_factory=list)
+    keeper_pid: int | None = None
+    keeper_start_ticks: int | None = None
+    started_at: str | None = None
+    finished_at: str | None = None
+    step: int | None = None
+    steps: int | None = None
+    loss: float | None = None
+    eval_loss: float | None = None
+    seconds: float | None = None
+    checkpoint: str | None = None  # the newest whole one
+    message: str | None = None  # one line: why it is paused, stopped or failed
+    raw: dict[str, Any] = field(default_factory=dict)
+    id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterRecord:
+    """One version of an adapter. It never changes (the database refuses it) but for `served` and `notes`.
+
+    `parameters` are those of its adapter_config.json that matter, with `trainable_parameters`. `base_hash` is
+    `engine.model.model_hash` of its base, `losses` has `train`, `validation` and whatever else was measured.
+    `signature` is the SHA-256 over the sorted names and hashes of the files in `path`. `served` is what was last proved
+    of it on a server. One made elsewhere has `imported_from`, the folder it was copied from.
+    """
+
+    name: str
+    version: int  # from 1, counting up within the name
+    base_model: str
+    path: str
+    signature: str
+    size_bytes: int  # of all its files
+    created_at: str
+    base_hash: str | None = None
+    parameters: dict[str, Any] = field(default_factory=dict)
+    data_hash: str | None = None
+    losses: dict[str, Any] = field(default_factory=dict)
+    gpu: str | None = None
+    seconds: float | None = None
+    training_id: int | None = None
+    imported_from: str | None = None
+    served: dict[str, Any] = field(default_factory=dict)
+    notes: str | None = None
+    raw: dict[str, Any] = field(default_factory=dict)
+    id: int | None = None
+
+    @property
+    def label(self) -> str:
+        """`name@version`, as a person names it."""
+        return f"{self.name}@{self.version}"

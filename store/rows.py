@@ -14,6 +14,8 @@ from typing import Any, TypeVar, get_origin, get_type_hints
 
 from store.errors import damaged
 from store.records import (
+    AdapterRecord,
+    DatasetRecord,
     EventRecord,
     ImportFileRecord,
     LaunchRecord,
@@ -21,12 +23,36 @@ from store.records import (
     SampleRecord,
     ServerRecord,
     SessionRecord,
+    TrainingRecord,
 )
 from store.run_columns import RUN_COLUMNS
 
-Record = SessionRecord | LaunchRecord | RunRecord | SampleRecord | EventRecord | ServerRecord | ImportFileRecord
+Record = (
+    SessionRecord
+    | LaunchRecord
+    | RunRecord
+    | SampleRecord
+    | EventRecord
+    | ServerRecord
+    | ImportFileRecord
+    | DatasetRecord
+    | TrainingRecord
+    | AdapterRecord
+)
 _EXACT = 2.0**53  # below it every whole number is a float
-R = TypeVar("R", SessionRecord, LaunchRecord, RunRecord, SampleRecord, EventRecord, ServerRecord, ImportFileRecord)
+R = TypeVar(
+    "R",
+    SessionRecord,
+    LaunchRecord,
+    RunRecord,
+    SampleRecord,
+    EventRecord,
+    ServerRecord,
+    ImportFileRecord,
+    DatasetRecord,
+    TrainingRecord,
+    AdapterRecord,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +96,9 @@ _SHAPES: Mapping[type[Record], Shape] = {
     SampleRecord: _shape_of(SampleRecord),
     EventRecord: _shape_of(EventRecord),
     ImportFileRecord: _shape_of(ImportFileRecord),
+    DatasetRecord: _shape_of(DatasetRecord),
+    TrainingRecord: _shape_of(TrainingRecord),
+    AdapterRecord: _shape_of(AdapterRecord),
 }
 
 

@@ -8,6 +8,8 @@ import sqlite3
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from store.lora_tables import LORA_TABLES
+
 if TYPE_CHECKING:  # a fifth of a second to import, and needed only where a step is to be applied
     from sqlite_utils import Database
 
@@ -194,7 +196,13 @@ def step_004_import_file(db: "Database") -> None:
     )
 
 
-STEPS: tuple[Step, ...] = (step_001_tables, step_002_indices, step_003_history, step_004_import_file)
+def step_005_lora(db: "Database") -> None:
+    """Datasets, trainings and the registry of adapters; events of a training."""
+    for statement in LORA_TABLES:
+        db.execute(statement)
+
+
+STEPS: tuple[Step, ...] = (step_001_tables, step_002_indices, step_003_history, step_004_import_file, step_005_lora)
 
 
 def applied_steps(connection: sqlite3.Connection) -> tuple[int, frozenset[str]]:

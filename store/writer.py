@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from store.errors import NotFound, StoreError, translated
-from store.records import ImportFileRecord, SampleRecord
+from store.records import AdapterRecord, ImportFileRecord, SampleRecord
 from store.rows import Record, encode, shape, to_row
 from store.thinning import BATCH, hold_back, thin_some
 
@@ -71,6 +71,14 @@ class Writer:
                 return False
             self.insert(record)
             return True
+
+    def next_version(self, name: str) -> int:
+        """The version that the next adapter of that name gets. It is nobody else's only within the transaction in which
+        the adapter is inserted."""
+        with self.transaction():
+            sql = f"SELECT coalesce(MAX(version), 0) + 1 FROM {shape(AdapterRecord).table} WHERE name = ?"
+            found: int = self._connection.execute(sql, (name,)).fetchone()[0]
+            return found
 
     def update(self, record_type: type[Record], id: int, **values: Any) -> None:
         """Sets the given fields of one row; of a run's `metrics` only those given. NotFound without such a row,

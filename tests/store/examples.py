@@ -4,6 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from store.records import (
+    AdapterRecord,
+    DatasetRecord,
     EventRecord,
     ImportFileRecord,
     LaunchRecord,
@@ -11,6 +13,7 @@ from store.records import (
     SampleRecord,
     ServerRecord,
     SessionRecord,
+    TrainingRecord,
 )
 from store.writer import Writer
 
@@ -86,6 +89,55 @@ def an_event(**changes: Any) -> EventRecord:
 def an_import_file(**changes: Any) -> ImportFileRecord:
     record = ImportFileRecord(
         "/results/a.json", "5f" * 32, 1021, 1, "2026-11-30T10:00:00.000Z", {"results": [{"completed": 300}]}
+    )
+    return replace(record, **changes)
+
+
+def a_dataset(**changes: Any) -> DatasetRecord:
+    record = DatasetRecord(
+        "alpaca",
+        "datasets/1-alpaca",
+        "ab" * 32,
+        450,
+        50,
+        7,
+        "2026-11-30T10:00:00.000Z",
+        sources=[{"path": "/data/alpaca.json", "sha256": "cd" * 32, "bytes": 81234, "form": "alpaca"}],
+        report={"duplicates": 3},
+    )
+    return replace(record, **changes)
+
+
+def a_training(dataset_id: int = 1, **changes: Any) -> TrainingRecord:
+    record = TrainingRecord(
+        "alpaca",
+        "running",
+        "models/qwen3",
+        dataset_id,
+        {"r": 16, "targets": ["q_proj", "v_proj"]},
+        7,
+        "trainings/1-alpaca",
+        "m7",
+        "2026-11-30T10:00:00.000Z",
+        "alpaca",
+        step=12,
+        steps=180,
+        loss=1.25,
+    )
+    return replace(record, **changes)
+
+
+def an_adapter(**changes: Any) -> AdapterRecord:
+    record = AdapterRecord(
+        "alpaca",
+        1,
+        "models/qwen3",
+        "adapters/alpaca/1",
+        "ef" * 32,
+        20_212_345,
+        "2026-11-30T10:00:00.000Z",
+        parameters={"r": 16, "alpha": 32, "targets": ["q_proj", "v_proj"]},
+        losses={"train": 1.1, "validation": 1.3},
     )
     return replace(record, **changes)
 

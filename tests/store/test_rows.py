@@ -8,6 +8,8 @@ import pytest
 
 from store.errors import DamagedStore
 from store.records import (
+    AdapterRecord,
+    DatasetRecord,
     EventRecord,
     ImportFileRecord,
     LaunchRecord,
@@ -15,11 +17,23 @@ from store.records import (
     SampleRecord,
     ServerRecord,
     SessionRecord,
+    TrainingRecord,
 )
 from store.rows import Record, encode, from_row, shape, to_row
 from store.run_columns import RUN_COLUMNS
 from store.writer import Writer
-from tests.store.examples import a_launch, a_run, a_sample, a_server, a_session, an_event, an_import_file
+from tests.store.examples import (
+    a_dataset,
+    a_launch,
+    a_run,
+    a_sample,
+    a_server,
+    a_session,
+    a_training,
+    an_adapter,
+    an_event,
+    an_import_file,
+)
 from tuning.records import RUN_METRICS
 
 TYPES: list[type[Record]] = [
@@ -30,6 +44,9 @@ TYPES: list[type[Record]] = [
     SampleRecord,
     EventRecord,
     ImportFileRecord,
+    DatasetRecord,
+    TrainingRecord,
+    AdapterRecord,
 ]
 
 
@@ -47,7 +64,21 @@ def test_a_table_has_exactly_the_columns_of_its_record(record_type: type[Record]
     assert nullable == optional
 
 
-@pytest.mark.parametrize("record", [a_session(), a_server(), a_launch(1), a_sample(), an_event(), an_import_file()])
+@pytest.mark.parametrize(
+    "record",
+    [
+        a_session(),
+        a_server(),
+        a_launch(1),
+        a_sample(),
+        an_event(),
+        an_import_file(),
+        a_dataset(),
+        a_training(),
+        an_adapter(),
+    ],
+    ids=lambda record: type(record).__name__,
+)
 def test_a_record_survives_being_a_row(record: Any) -> None:
     assert from_row(type(record), to_row(record), Path("x.db")) == record
 

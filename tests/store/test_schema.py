@@ -10,10 +10,10 @@ import pytest
 from store.database import open_reader, open_writer
 from store.errors import NewerDatabase, StoreError
 from store.records import RunRecord
-from store.rows import to_row
+from store.rows import Record, shape, to_row
 from store.schema import STEPS, applied_steps
 from store.writer import Writer
-from tests.store.examples import a_launch, a_run, a_sample, a_session, an_import_file, fill
+from tests.store.examples import a_launch, a_run, a_sample, a_session, an_adapter, an_event, an_import_file, fill
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
@@ -77,7 +77,7 @@ def test_a_file_of_the_second_step_keeps_its_runs_and_takes_what_limited_them(pa
 
 def test_a_file_of_the_third_step_takes_imported_files(path: Path) -> None:
     with open_writer(path, steps=STEPS[:3]) as old:
-        fill(old)
+        fill_old(old, "limited_by")
     with open_writer(path) as writer, open_reader(path) as reader:
         assert reader.import_files() == []
         assert writer.insert_new_file(an_import_file())
@@ -85,16 +85,31 @@ def test_a_file_of_the_third_step_takes_imported_files(path: Path) -> None:
         assert len(reader.runs(1)) == 1
 
 
-def fill_old(old: Writer) -> None:
-    """A session with a run and its sample, as a writer of the second step wrote them."""
+def test_a_file_of_the_fourth_step_keeps_its_events_and_takes_adapters(path: Path) -> None:
+    with open_writer(path, steps=STEPS[:4]) as old:
+        fill_old(old, "limited_by")
+        insert_without(old, an_event(session_id=1), "training_id")
+    with open_writer(path) as writer, open_reader(path) as reader:
+        assert [(event.text, event.training_id) for event in reader.events(session_id=1)] == [("started", None)]
+        assert (reader.datasets(), reader.trainings(), reader.adapters()) == ([], [], [])
+        writer.insert(an_adapter())
+        assert [adapter.label for adapter in reader.adapters()] == ["alpaca@1"]
+
+
+def fill_old(old: Writer, *has: str) -> None:
+    """A session with a run and its sample, as a writer of the second step wrote them, or of a later one that `has` more
+    columns."""
     session_id = old.insert(a_session())
     launch_id = old.insert(a_launch(session_id))
-    row = to_row(a_run(session_id, launch_id))
-    del row["limited_by"]
+    insert_without(old, a_run(session_id, launch_id), *({"limited_by"} - set(has)))
+    old.insert_samples([a_sample(run_id=1)])
+
+
+def insert_without(old: Writer, record: Record, *columns: str) -> None:
+    row = {name: value for name, value in to_row(record).items() if name not in columns}
     marks = ", ".join(f":{column}" for column in row)
     with old.transaction():
-        old._connection.execute(f"INSERT INTO run ({', '.join(row)}) VALUES ({marks})", row)
-    old.insert_samples([a_sample(run_id=1)])
+        old._connection.execute(f"INSERT INTO {shape(type(record)).table} ({', '.join(row)}) VALUES ({marks})", row)
 
 
 def test_a_reader_has_an_older_file_brought_up_to_date(path: Path) -> None:

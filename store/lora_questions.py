@@ -1,0 +1,81 @@
+"""What is asked of datasets, trainings and adapters: the part of the reader that belongs to them."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+from store.errors import NotFound
+from store.records import AdapterRecord, DatasetRecord, TrainingRecord, TrainingState
+from store.rows import R
+
+
+class LoraQuestions(ABC):
+    """Mixed into the Reader, whose `_select` it asks by."""
+
+    @abstractmethod
+    def _select(
+        self, record_type: type[R], where: str = "1", values: Sequence[Any] = (), *, newest: int | None = None
+    ) -> list[R]:
+        """Rows in the order they came; with `newest`, only so many of the end."""
+
+    def datasets(self) -> list[DatasetRecord]:
+        """All prepared datasets, oldest first."""
+        return self._select(DatasetRecord)
+
+    def dataset(self, word: int | str) -> DatasetRecord:
+        """The dataset that a person means: its number, its name (the newest of that name) or `last`; else NotFound."""
+        return _found(self._meant(DatasetRecord, word), f"dataset {word!r}", "`llmtune lora prepare FILE` makes one")
+
+    def trainings(self, states: Sequence[TrainingState] = ()) -> list[TrainingRecord]:
+        """All trainings, oldest first; with `states`, those in one of them."""
+        marks = ", ".join("?" for _ in states)
+        return self._select(TrainingRecord, f"state IN ({marks})" if states else "1", tuple(states))
+
+    def training(self, word: int | str) -> TrainingRecord:
+        """The training that a person means: its number, its name (the newest of that name) or `last`; else NotFound."""
+        return _found(self._meant(TrainingRecord, word), f"training {word!r}", "`llmtune lora list` shows them")
+
+    def adapters(self, name: str | None = None) -> list[AdapterRecord]:
+        """The versions of an adapter, lowest first; without a name all adapters, in the order they came."""
+        if name is None:
+            return self._select(AdapterRecord)
+        return sorted(self._select(AdapterRecord, "name = ?", (name,)), key=lambda adapter: adapter.version)
+
+    def adapter(self, word: int | str) -> AdapterRecord:
+        """The adapter that a person means: `name@version`, `name` (its highest version) or, failing that, the number of
+        its row; else NotFound, which says what there is of that name."""
+        text = str(word).strip()
+        name, at, version = text.rpartition("@")
+        if at and (number := _number(version)) is not None:
+            found = self._select(AdapterRecord, "name = ? AND version = ?", (name, number))
+        else:
+            found = self.adapters(text)[-1:]
+        if not found and (number := _number(text)) is not None:
+            found = self._select(AdapterRecord, "id = ?", (number,))
+        if not found and at and (versions := self.adapters(name)):
+            among = ", ".join(str(adapter.version) for adapter in versions)
+            raise NotFound(f"There is no {text}: of {name} there is version {among}")
+        return _found(found, f"adapter {text!r}", "`llmtune lora list` shows them")
+
+    def _meant(self, record_type: type[R], word: int | str) -> list[R]:
+        text = str(word).strip()
+        questions: list[tuple[str, tuple[Any, ...]]] = [("name = ?", (text,))]
+        if (number := _number(text)) is not None:
+            questions.insert(0, ("id = ?", (number,)))
+        if text == "last":
+            questions.append(("1", ()))
+        for where, values in questions:
+            if found := self._select(record_type, where, values, newest=1):
+                return found
+        return []
+
+
+def _number(text: str) -> int | None:
+    """A row's number; None for what is none or does not fit into SQLite's integers, which end at 2^63."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
+
+
+def _found(found: list[R], what: str, how: str) -> R:
+    if not found:
+        raise NotFound(f"There is no {what}: {how}")
+    return found[0]

@@ -1,0 +1,90 @@
+"""The tables of datasets, trainings and adapters, as step 5 of the schema made them: never changed again."""
+
+LORA_TABLES = (
+    """
+    CREATE TABLE dataset (
+        id INTEGER PRIMARY KEY,
+        name TEXT NOT NULL,
+        path TEXT NOT NULL,
+        data_hash TEXT NOT NULL,
+        train_examples INTEGER NOT NULL,
+        validation_examples INTEGER NOT NULL,
+        seed INTEGER NOT NULL,
+        created_at TEXT NOT NULL,
+        sources TEXT NOT NULL,
+        model TEXT,
+        max_length INTEGER,
+        train_tokens INTEGER,
+        validation_tokens INTEGER,
+        report TEXT NOT NULL,
+        raw TEXT NOT NULL
+    )""",
+    """
+    CREATE TABLE training (
+        id INTEGER PRIMARY KEY,
+        name TEXT NOT NULL,
+        state TEXT NOT NULL,
+        base_model TEXT NOT NULL,
+        dataset_id INTEGER NOT NULL REFERENCES dataset(id),
+        settings TEXT NOT NULL,
+        seed INTEGER NOT NULL,
+        path TEXT NOT NULL,
+        marker TEXT NOT NULL,
+        created_at TEXT NOT NULL,
+        adapter_name TEXT NOT NULL,
+        base_hash TEXT,
+        data_hash TEXT,
+        environment TEXT NOT NULL,
+        python TEXT,
+        pid INTEGER,
+        start_ticks INTEGER,
+        boot_id TEXT,
+        descendants TEXT NOT NULL,
+        keeper_pid INTEGER,
+        keeper_start_ticks INTEGER,
+        started_at TEXT,
+        finished_at TEXT,
+        step INTEGER,
+        steps INTEGER,
+        loss REAL,
+        eval_loss REAL,
+        seconds REAL,
+        checkpoint TEXT,
+        message TEXT,
+        raw TEXT NOT NULL
+    )""",
+    """
+    CREATE TABLE adapter (
+        id INTEGER PRIMARY KEY,
+        name TEXT NOT NULL,
+        version INTEGER NOT NULL CHECK (version > 0),
+        base_model TEXT NOT NULL,
+        path TEXT NOT NULL,
+        signature TEXT NOT NULL,
+        size_bytes INTEGER NOT NULL,
+        created_at TEXT NOT NULL,
+        base_hash TEXT,
+        parameters TEXT NOT NULL,
+        data_hash TEXT,
+        losses TEXT NOT NULL,
+        gpu TEXT,
+        seconds REAL,
+        training_id INTEGER REFERENCES training(id),
+        imported_from TEXT,
+        served TEXT NOT NULL,
+        notes TEXT,
+        raw TEXT NOT NULL,
+        UNIQUE (name, version)
+    )""",
+    # What was trained, measured and signed under a version is what is served under it ever after.
+    """
+    CREATE TRIGGER adapter_versions_never_change
+    BEFORE UPDATE OF id, name, version, base_model, path, signature, size_bytes, created_at, base_hash, parameters,
+        data_hash, losses, gpu, seconds, training_id, imported_from, raw ON adapter
+    BEGIN SELECT RAISE(ABORT, 'a version of an adapter never changes: register another'); END""",
+    "ALTER TABLE event ADD COLUMN training_id INTEGER REFERENCES training(id) ON DELETE CASCADE",
+    "CREATE INDEX event_by_training ON event (training_id)",
+    "CREATE INDEX training_by_state ON training (state)",
+    "CREATE INDEX training_by_dataset ON training (dataset_id)",
+    "CREATE INDEX adapter_by_training ON adapter (training_id)",
+)

@@ -1,0 +1,78 @@
+import pytest
+
+from store.errors import NotFound, StoreError
+from store.reader import Reader
+from store.records import AdapterRecord
+from store.writer import Writer
+from tests.store.examples import a_dataset, a_training, an_adapter, an_event
+
+
+def test_datasets_and_trainings_are_found_as_a_person_names_them(writer: Writer, reader: Reader) -> None:
+    for name in ("alpaca", "chats", "alpaca"):
+        dataset = writer.insert(a_dataset(name=name))
+        writer.insert(a_training(dataset, name=name, state="done" if name == "chats" else "running"))
+    assert [reader.dataset(word).id for word in (2, "1", "alpaca", "chats", "last", " last ")] == [2, 1, 3, 2, 3, 3]
+    assert [reader.training(word).id for word in (1, "alpaca", "last")] == [1, 3, 3]
+    assert [training.id for training in reader.trainings(("done",))] == [2]
+    assert len(reader.datasets()) == len(reader.trainings()) == 3
+    with pytest.raises(NotFound, match="There is no dataset 'wikitext'"):
+        reader.dataset("wikitext")
+    with pytest.raises(NotFound, match="There is no training 9: `llmtune lora list`"):
+        reader.training(9)
+
+
+def test_adapters_are_found_by_name_version_and_number(writer: Writer, reader: Reader) -> None:
+    for name, version in (("b", 1), ("a", 1), ("b", 2), ("b", 10)):
+        writer.insert(an_adapter(name=name, version=version))
+    assert [adapter.version for adapter in reader.adapters("b")] == [1, 2, 10]
+    assert len(reader.adapters()) == 4
+    labels = [reader.adapter(word).label for word in ("b", "b@2", "a", 2, "4", "b@10")]
+    assert labels == ["b@10", "b@2", "a@1", "a@1", "b@10", "b@10"]
+    with pytest.raises(NotFound, match="There is no b@3: of b there is version 1, 2, 10"):
+        reader.adapter("b@3")
+    for word in ("c", "@1", "99999999999999999999"):
+        with pytest.raises(NotFound, match="There is no adapter"):
+            reader.adapter(word)
+
+
+def test_versions_count_up_within_a_name(writer: Writer) -> None:
+    assert writer.next_version("a") == 1
+    writer.insert(an_adapter(name="a", version=1))
+    writer.insert(an_adapter(name="b", version=4))
+    assert [writer.next_version(name) for name in ("a", "b")] == [2, 5]
+    with pytest.raises(StoreError, match="UNIQUE"):
+        writer.insert(an_adapter(name="a", version=1))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"path": "/elsewhere"}, {"signature": "00" * 32}, {"losses": {}}, {"parameters": {"r": 8}}, {"version": 2}],
+    ids=lambda change: next(iter(change)),
+)
+def test_a_version_never_changes(change: dict[str, object], writer: Writer, reader: Reader) -> None:
+    number = writer.insert(an_adapter())
+    with pytest.raises(StoreError, match="a version of an adapter never changes: register another"):
+        writer.update(AdapterRecord, number, **change)
+    assert reader.adapter("alpaca") == an_adapter(id=number)
+
+
+def test_what_was_proved_of_a_version_may_be_noted(writer: Writer, reader: Reader) -> None:
+    number = writer.insert(an_adapter())
+    writer.update(AdapterRecord, number, served={"at": "2026-11-30T11:00:00.000Z"}, notes="terse")
+    adapter = reader.adapter("alpaca@1")
+    assert (adapter.served, adapter.notes) == ({"at": "2026-11-30T11:00:00.000Z"}, "terse")
+
+
+def test_an_adapter_keeps_its_training_and_that_its_dataset(writer: Writer) -> None:
+    training = writer.insert(a_training(writer.insert(a_dataset())))
+    writer.insert(an_adapter(training_id=training))
+    for table in ("dataset", "training"):
+        with pytest.raises(StoreError, match="FOREIGN KEY"), writer.transaction():
+            writer._connection.execute(f"DELETE FROM {table}")
+
+
+def test_a_training_has_events_of_its_own(writer: Writer, reader: Reader) -> None:
+    training = writer.insert(a_training(writer.insert(a_dataset())))
+    writer.insert(an_event(training_id=training, text="epoch 1 ended"))
+    writer.insert(an_event(text="other"))
+    assert [event.text for event in reader.events(training_id=training)] == ["epoch 1 ended"]
