@@ -11,6 +11,7 @@ from store.records import LaunchRecord, RunRecord
 from tui.metric_text import money
 from tui.plan_form import PlanForm, plan_of
 from tuning.budget import estimate
+from tuning.certainty import CALIBRATION_BLOCKS, ExpectedNoise, KnownNoise, expected_noise, seconds_of_launch
 from tuning.figures import duration_text
 from tuning.grid import candidates, shown_setting
 from tuning.plan_file import plan_toml, read_plan
@@ -22,16 +23,18 @@ GUESSED_RUN_S = 40.0
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """Seconds of one launch (start to stop, without runs) and of one run, and where they come from."""
+    """Seconds of one launch (start to stop, without runs) and of one run, and where they come from; what earlier
+    sessions on this machine say of the noise, the newest first."""
 
     seconds_per_launch: float = GUESSED_LAUNCH_S
     seconds_per_run: float = GUESSED_RUN_S
     source: str = "a guess: nothing was measured here yet"
+    noise: tuple[KnownNoise, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A plan that can start (`plan` and `estimate` set), or the mistakes that stand in the way, one a line."""
+    """A plan that can start (`plan`, `estimate` and `noise` set), or the mistakes that stand in the way, one a line."""
 
     plan: Plan | None = None
     toml: str = ""
@@ -39,6 +42,8 @@ class Preview:
     candidates: tuple[Candidate, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     estimate: Estimate | None = None
+    noise: ExpectedNoise | None = None
+    seconds_of_launch: float = 0.0  # with its runs
 
 
 def measured_basis(session_id: int | None, launches: Sequence[LaunchRecord], runs: Sequence[RunRecord]) -> Basis:
@@ -61,7 +66,9 @@ def preview(form: PlanForm, base: Plan, basis: Basis) -> Preview:
         cost = estimate(plan, points, basis.seconds_per_launch, basis.seconds_per_run, basis.source)
     except PlanError as error:
         return Preview(mistakes=tuple(clean(_unnumbered(line), 200) for line in str(error).splitlines()))
-    return Preview(plan, text, (), tuple(points), tuple(skipped), cost)
+    seconds = seconds_of_launch(plan, basis.seconds_per_launch, basis.seconds_per_run)
+    noise = expected_noise(plan, basis.noise)
+    return Preview(plan, text, (), tuple(points), tuple(skipped), cost, noise, seconds)
 
 
 def _unnumbered(line: str) -> str:
@@ -70,7 +77,7 @@ def _unnumbered(line: str) -> str:
 
 
 def cost_text(found: Preview) -> str:
-    """`8 points + baseline, 1 left out · 36 launches · 216 runs · about 3 h 10 min · $1.40`."""
+    """`default + 8 candidates, 1 left out · ≤ 44 launches · 264 runs · 3 h 10 min · $1.40`."""
     cost = found.estimate
     if cost is None:
         return ""
@@ -78,7 +85,7 @@ def cost_text(found: Preview) -> str:
     parts = [f"default + {others} candidate{'' if others == 1 else 's'}"]
     if found.skipped:
         parts[0] += f", {len(found.skipped)} left out"
-    parts += [f"{cost.launches} launches", f"{cost.runs} runs", f"about {duration_text(3600 * cost.hours)}"]
+    parts += [f"≤ {cost.launches} launches", f"{cost.runs} runs", duration_text(3600 * cost.hours)]
     if cost.money is not None:
         parts.append(money(cost.money))
     return " · ".join(parts)
@@ -94,6 +101,26 @@ def budget_line(found: Preview) -> str | None:
     if plan.budget.money is not None and cost.money is not None and cost.money > plan.budget.money:
         return f"more than the budget of {money(plan.budget.money)}: it will stop there, with what it has measured"
     return None
+
+
+def noise_line(found: Preview) -> str:
+    """Where noise and times are from, and what measuring the noise would take where nobody has."""
+    plan, cost, noise = found.plan, found.estimate, found.noise
+    if plan is None or cost is None or noise is None:
+        return ""
+    words = f"noise of a launch {noise.source}"
+    if not noise.measured:
+        launches, seconds, price = calibration_cost(found)
+        words += f": C measures it ({launches} launches, {duration_text(seconds)}{price})"
+    return f"{words} · time: {cost.basis}"
+
+
+def calibration_cost(found: Preview) -> tuple[int, float, str]:
+    """(launches, seconds, `, $0.40` or nothing) of measuring the default against itself."""
+    launches = 2 * CALIBRATION_BLOCKS
+    seconds = launches * found.seconds_of_launch
+    price = found.plan.budget.gpu_price_per_hour if found.plan is not None else None
+    return launches, seconds, "" if price is None else f", {money(price * seconds / 3600)}"
 
 
 def left_out(skipped: Skipped) -> str:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from engine.text import clean
 from tui.chart import MARKERS, Axes, Series, limits_of
+from tui.grid_text import DEFAULT
 from tui.metric_text import metric_name, metric_unit, number
-from tui.plan_form import DEFAULT
 from tui.tune_view import TuneView, setting_flags, short_flag
 from tuning.grid import shown_setting
 from tuning.records import Candidate, CandidateResult

@@ -2,8 +2,8 @@
 
 from engine.text import clean
 from tui.format import local_clock
+from tui.grid_text import settings_text
 from tui.metric_text import metric_name, money
-from tui.plan_form import settings_text
 from tui.tune_view import LIVE_STATES, TuneView, launch_name, state_word
 from tuning.figures import duration_text
 from tuning.limited_by import agreed, example, finding

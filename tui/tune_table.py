@@ -8,22 +8,19 @@ from rich.text import Text
 
 from engine.text import clean
 from tui.format import ABSENT
+from tui.grid_text import DEFAULT
 from tui.metric_text import effect_text, higher_is_better, metric_name, metric_value
-from tui.plan_form import DEFAULT
 from tui.tune_view import LIVE_STATES, TuneView, setting_flags, short_flag
+from tui.verdict_cells import judged_candidate, limits_word, verdict_words
 from tuning.grid import shown_setting
+from tuning.judged import Limit
 from tuning.records import Candidate, CandidateResult
 
-VERDICT_GLYPHS = {
-    "better": "✓ better",
-    "worse": "✗ worse",
-    "equivalent": "≈ equivalent",
-    "undecided": "? undecided",
-    "infeasible": "✗ infeasible",
-    "failed": "! failed",
-    "dropped": "– dropped",
-}
 WIDE_METRICS = ("mean_ttft_ms", "mean_itl_ms", "p99_itl_ms", "kv_peak_perc", "preemptions")
+WIDE_FROM = 120
+"""Cells from which a table has the further metrics."""
+_LEAST = {"n": 2, "metric": 11, "effect": 19, "state": 13, "m": 8, "set": 4, "label": 8, "limits": 8}
+_STYLES = {"✓": "bold green", "✗": "red", "⊘": "red", "!": "bold", "–": "dim"}
 LOWER_IS_BETTER = frozenset({"error_rate", "preemptions", "requests_failed", "energy_j_per_token", "duration_s"})
 
 
@@ -42,24 +39,74 @@ class Row:
     cells: tuple[Text, ...]
 
 
-def columns(candidates: Sequence[Candidate], metric: str, *, wide: bool) -> tuple[Column, ...]:
-    """The table's columns; a wide table has more metrics between the deciding one and the state."""
-    settings = tuple(Column(f"set:{flag}", short_flag(flag)) for flag in setting_flags(candidates))
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What a table of this width holds; `widths` are of its columns, with the blank before each."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    widths: tuple[int, ...]
+
+
+def table(view: TuneView, workload: str, metric: str, width: int) -> Table:
+    """One row a candidate, in the order of its index, for one workload.
+
+    A wide table has more metrics between the deciding one and the verdict. What does not fit is left out: words first,
+    then metrics, then how the limits stand; settings and the verdict stay.
+    """
+    shown = columns(view, workload, metric, wide=width >= WIDE_FROM)
+    made = _made(view, workload, metric, shown, short=False)
+    if sum(made.widths) > width:
+        made = _made(view, workload, metric, shown, short=True)
+    while sum(made.widths) > width:
+        at = _least_needed(shown)
+        if at is None:
+            break
+        shown = (*shown[:at], *shown[at + 1 :])
+        made = _made(view, workload, metric, shown, short=True)
+    return made
+
+
+def columns(view: TuneView, workload: str, metric: str, *, wide: bool) -> tuple[Column, ...]:
+    """All columns that there are to show."""
+    settings = tuple(Column(f"set:{flag}", short_flag(flag)) for flag in setting_flags(view.candidates))
     tail = [Column("metric", metric_name(metric)), Column("effect", "vs default", right=False)]
-    others = ["p99_ttft_ms", *(WIDE_METRICS if wide else ())]
+    limited = [limit.metric for limit in _limits(view) if limit.workload in (None, workload)]
+    others = dict.fromkeys([*limited, "p99_ttft_ms", *(WIDE_METRICS if wide else ())])
     tail += [Column(f"m:{name}", metric_name(name)) for name in others if name != metric]
+    if _limits(view):
+        tail.append(Column("limits", "limits", right=False))
     first = settings or (Column("label", "candidate", right=False),)
-    return (*first, Column("n", "n"), *tail, Column("state", "state", right=False))
+    return (*first, Column("n", "n"), *tail, Column("state", "verdict", right=False))
 
 
-def rows(view: TuneView, workload: str, metric: str, *, wide: bool) -> tuple[Row, ...]:
-    """One row a candidate, in the order of its index, for one workload."""
-    shown = columns(view.candidates, metric, wide=wide)
-    return tuple(
-        Row(one.candidate.index, tuple(_cell(view, one, column, metric) for column in shown))
+def _limits(view: TuneView) -> Sequence[Limit]:
+    judgement = view.result.judgement
+    return () if judgement is None else judgement.deciding.limits
+
+
+def _made(view: TuneView, workload: str, metric: str, shown: tuple[Column, ...], *, short: bool) -> Table:
+    rows = tuple(
+        Row(one.candidate.index, tuple(_cell(view, one, column, metric, short=short) for column in shown))
         for one in sorted(view.result.results, key=lambda one: one.candidate.index)
         if one.workload == workload
     )
+    return Table(shown, rows, tuple(_width(column, at, rows) for at, column in enumerate(shown)))
+
+
+def _least_needed(shown: Sequence[Column]) -> int | None:
+    """The place of the column to leave out next."""
+    for kind in ("m:", "limits"):
+        places = [at for at, column in enumerate(shown) if column.key.startswith(kind)]
+        if places:
+            return places[-1]
+    return None
+
+
+def _width(column: Column, at: int, rows: Sequence[Row]) -> int:
+    """Wide enough for the title, the usual content and what stands there now, and one blank before it."""
+    content = max((row.cells[at].cell_len for row in rows), default=0)
+    return 1 + max(len(column.title), content, _LEAST.get(column.key.partition(":")[0], 0))
 
 
 def setting_text(candidate: Candidate, flag: str, baseline: Mapping[str, Any]) -> str:
@@ -69,10 +116,9 @@ def setting_text(candidate: Candidate, flag: str, baseline: Mapping[str, Any]) -
     return clean(shown_setting(flag, baseline[flag]), 16) if flag in baseline else DEFAULT
 
 
-def state_text(view: TuneView, one: CandidateResult) -> Text:
-    """Where a candidate stands, as a glyph with a word; the verdict once there is one."""
+def state_text(view: TuneView, one: CandidateResult, *, short: bool = False) -> Text:
+    """Where a candidate stands, as a glyph with a word: what it does now, else its verdict, else why it has none."""
     index, workload = one.candidate.index, one.workload
-    effect = one.effects.get(view.result.metric.get(workload, ""))
     summary = one.summaries.get(view.result.metric.get(workload, ""))
     measured = summary.n if summary else 0
     rejected = f", {one.rejected} rejected" if one.rejected else ""
@@ -81,10 +127,11 @@ def state_text(view: TuneView, one: CandidateResult) -> Text:
         return Text("▶ measuring" if launch.state == "ready" else "▶ starting", style="bold")
     if index == 0:
         return Text("baseline")
-    if effect is not None and effect.verdict:
-        return Text(_verdict(effect.verdict, effect.more_blocks) + rejected)
     if any(index == candidate for candidate, _ in view.foregone):
         return Text("– not tried", style="dim")
+    words = verdict_words(view, workload, index, short=short)
+    if words:
+        return Text(words, style=_STYLES.get(words[0], ""))
     if index in view.dropped:
         return Text("– dropped", style="dim")
     if one.failures and not measured:
@@ -104,16 +151,12 @@ def table_title(view: TuneView, workload: str, metric: str) -> str:
     return f"── {clean(workload, 24)}{place} · {metric_name(metric)}{_direction(metric)}, {role}"
 
 
-def _verdict(verdict: str, more_blocks: int | None) -> str:
-    if verdict == "undecided" and more_blocks:
-        return f"? {more_blocks} more"
-    return VERDICT_GLYPHS.get(verdict, clean(verdict, 16))
-
-
-def _cell(view: TuneView, one: CandidateResult, column: Column, metric: str) -> Text:
+def _cell(view: TuneView, one: CandidateResult, column: Column, metric: str, *, short: bool) -> Text:
     kind, _, name = column.key.partition(":")
     if kind == "state":
-        return state_text(view, one)
+        return state_text(view, one, short=short)
+    if kind == "limits":
+        return Text(limits_word(judged_candidate(view, one.workload, one.candidate.index)), no_wrap=True)
     if kind == "set":
         baseline: Mapping[str, Any] = view.plan.server if view.plan else {}
         words = setting_text(one.candidate, name, baseline)

@@ -6,7 +6,7 @@ from typing import Any
 
 from engine.text import clean
 from store.records import EventRecord, LaunchRecord, RunRecord, SessionRecord
-from tui.plan_form import DEFAULT
+from tui.grid_text import DEFAULT
 from tuning.grid import shown_setting
 from tuning.records import Candidate, Plan, SessionResult
 from tuning.report import serve_command
@@ -72,7 +72,7 @@ def launch_name(view: TuneView, candidate: int) -> str:
     found = next((one for one in view.candidates if one.index == candidate), None)
     if found is None:
         return f"candidate {candidate}"
-    if len(found.settings) < len(setting_flags(view.candidates)):
+    if not found.settings or len(found.settings) < len(setting_flags(view.candidates)):
         return clean(found.label, 60)
     return f"[{', '.join(clean(shown_setting(flag, value), 16) for flag, value in found.settings.items())}]"
 

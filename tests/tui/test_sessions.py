@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
 from store.database import open_reader, open_writer
 from store.errors import NotFound
@@ -86,12 +86,36 @@ async def test_the_report_has_tables_environment_and_events(three: Path, size: t
     async with app_on(three).run_test(size=size) as pilot:
         await on_list(pilot, "half")
         await pilot.press("down", "enter")
-        await until(
-            pilot, lambda: isinstance(pilot.app.screen, SessionReportScreen) and "environment" in text_of(pilot)
-        )
+        await until(pilot, lambda: isinstance(pilot.app.screen, SessionReportScreen) and "begun" in text_of(pilot))
         shown = text_of(pilot)
-        for words in ('"plain"  ✓ done', "vs default", "baseline", "1 rejected", "gpu.name: H200 [/x]"):
+        for words in (
+            '"plain"  ✓ done',
+            "No candidate is shown to beat the default within the limits: 1 worse, 1",
+            "vs default",
+            "baseline",
+            "⊘ infeasible",
+            "default: p99 TTFT ms ≤ 500 in chat: broken",
+            "noise of total tok/s: run 0.",
+            "48 of 48 runs, spent 45 min = $0.33",
+            "[16384, 0.98] did not start: out of memory",
+            "rejected runs (the events say why)",
+        ):
             assert words in shown, words
+        below = pilot.app.screen.query_one("#details Static", Static)
+        await until(pilot, lambda: "Cost and energy" in below.render().plain)
+        whole = below.render().plain
+        for words in (
+            "unequal noise: 8192",
+            "cost for a million tokens, in and out",
+            "Rejected runs",
+            "3 of 200 requests failed",
+            "Noise of the deciding metrics",
+            "How the verdict is reached",
+            "What the numbers mean",
+            "gpu.name: H200 [/x]",
+            "left out before any launch",
+        ):
+            assert words in whole, words
         await pilot.press("w")
         await until(pilot, lambda: "pre[/x]fix (2 of 2" in text_of(pilot))
         await pilot.press("y")

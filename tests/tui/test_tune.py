@@ -23,6 +23,7 @@ from tui.widgets.ask_line import AskLine
 from tui.widgets.confirm import Confirm
 from tui.widgets.copy import CopyPanel
 from tui.widgets.grid_editor import GridEditor
+from tui.widgets.price_table import PriceTable
 from tui.widgets.results_table import ResultsTable
 from tui.widgets.status_line import StatusLine
 from tui.widgets.workload_form import WorkloadForm
@@ -269,11 +270,18 @@ async def test_metric_workload_copy_and_report(tmp_path: Path, keeper: Keeper) -
 async def test_the_editor_says_at_once_what_it_costs(tmp_path: Path, model: str, size: tuple[int, int]) -> None:
     async with app_on(tmp_path).run_test(size=size) as pilot:
         screen = await on_tune(pilot, "default + 3 candidates")
-        assert "a guess: nothing was measured here yet" in text_of(pilot)
+        assert "guess: nothing was measured here yet" in text_of(pilot)
         screen.query_one("#grid", TextArea).text = "max-num-seqs: default 4 8\nmax-num-batched-tokens: default 2 256"
         screen.query_one("#price", Input).value = "0.44"
-        await until(pilot, lambda: "left out: " in text_of(pilot))
-        shown = text_of(pilot)
+        await until(pilot, lambda: "3 left out" in text_of(pilot))
+        await until(pilot, lambda: size == SMALL or "left out: " in text_of(pilot))
+        screen.query_one("GridEditor #cost").focus()
+        await until(pilot, lambda: pilot.app.focused is screen.query_one("GridEditor #cost"))
+        await pilot.press("end")  # what does not fit is scrolled to by keys
+        await until(pilot, lambda: "  5  seqs 8 · batched 256" in text_of(pilot))
+        await pilot.press("home")
+        await until(pilot, lambda: "launches" in text_of(pilot))
+        shown = text_of(pilot) + screen.query_one("#rest", Static).render().plain
         assert "launches" in shown
         assert "$" in shown
         assert "vLLM refuses it" in shown

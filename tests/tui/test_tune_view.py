@@ -10,8 +10,9 @@ from store.database import open_reader
 from tests.tui import tune_session
 from tests.tui.tune_session import session_in
 from tui import plot_view, tune_lines, tune_table
+from tui.grid_text import dimensions_of, parse_points, settings_of
 from tui.metric_text import effect_text, metric_value, next_metric, ratio
-from tui.plan_form import PlanForm, dimensions_of, form_of, parse_points, plan_of, settings_of
+from tui.plan_form import PlanForm, form_of, plan_of
 from tui.plan_preview import Basis, budget_line, cost_text, left_out, measured_basis, preview
 from tui.tune_source import read_view
 from tui.tune_view import TuneView, launch_name, serve_line
@@ -156,7 +157,7 @@ def test_seconds_come_from_the_last_session(tmp_path: Path) -> None:
 
 
 def cells(view: TuneView, workload: str = "chat", metric: str = "total_tok_per_s") -> list[list[str]]:
-    return [[cell.plain for cell in row.cells] for row in tune_table.rows(view, workload, metric, wide=False)]
+    return [[cell.plain for cell in row.cells] for row in tune_table.table(view, workload, metric, 80).rows]
 
 
 def test_the_rows_of_a_running_session(running: TuneView) -> None:
@@ -168,7 +169,7 @@ def test_the_rows_of_a_running_session(running: TuneView) -> None:
     assert better[4].startswith("+")
     assert worse[-1] == "▶ measuring"
     assert worse[4].startswith("−")
-    assert failed[2:] == ["–", "–", "", "–", "! no start"]
+    assert failed[2:] == ["–", "–", "", "·", "! no start"]
     assert running.run is not None
     assert tune_lines.now_line(running) == "run 2 of 2 chat on [8192, 0.90]"
 
@@ -176,8 +177,8 @@ def test_the_rows_of_a_running_session(running: TuneView) -> None:
 def test_another_workload_and_another_metric(running: TuneView) -> None:
     assert cells(running, "pre[/x]fix")[2][2] == "1"
     assert cells(running, metric="p99_ttft_ms")[0][3].endswith(" ms")
-    titles = [column.title for column in tune_table.columns(running.candidates, "p99_ttft_ms", wide=False)]
-    assert titles == ["batched", "util", "n", "p99 TTFT", "vs default", "state"]
+    titles = [column.title for column in tune_table.columns(running, "chat", "p99_ttft_ms", wide=False)]
+    assert titles == ["batched", "util", "n", "p99 TTFT", "vs default", "limits", "verdict"]
     assert "lower is better, does not decide" in tune_table.table_title(running, "chat", "p99_ttft_ms")
 
 
@@ -208,16 +209,6 @@ def test_nothing_waits_in_a_session_that_is_over(running: TuneView) -> None:
     assert tune_table.state_text(apart, one).plain == "· waiting, 2 rejected"
     over = replace(apart, session=replace(running.session, state="done"))
     assert tune_table.state_text(over, one).plain == "· not measured, 2 rejected"
-
-
-def test_a_verdict_is_shown_once_there_is_one(running: TuneView) -> None:
-    results = tuple(
-        replace(one, effects={"total_tok_per_s": Effect(2, 0.02, 0.0, 0.04, verdict="undecided", more_blocks=2)})
-        if one.candidate.index == 1
-        else one
-        for one in running.result.results
-    )
-    assert cells(replace(running, result=replace(running.result, results=results)))[1][-1] == "? 2 more"
 
 
 def test_what_would_start_and_what_was_not_tried_are_lines(running: TuneView) -> None:

@@ -21,11 +21,13 @@ from tui.screens.base import LlmtuneScreen
 from tui.widgets.ask_line import AskLine
 from tui.widgets.confirm import Confirm
 from tui.widgets.grid_editor import GridEditor
+from tuning import certainty
 from tuning.demo import demo_plan
 from tuning.figures import duration_text
 from tuning.plan_file import load_plan
 from tuning.records import Plan, PlanError
 from tuning.sessions import create_session, start_keeper
+from tuning.verdict.outlook import Price
 
 EDIT_BINDINGS = (
     Binding("ctrl+s,S", "start", "start", key_display="^s", tooltip="start the session, after one question"),
@@ -66,12 +68,30 @@ class PlanEditing(LlmtuneScreen):
     def _count(self, form: PlanForm, base: Plan, basis: Basis) -> None:
         worker = get_current_worker()
         found = plan_preview.preview(form, base, basis)
-        if not worker.is_cancelled:
-            self.later(self._counted, found)
+        if worker.is_cancelled:
+            return
+        self.later(self._counted, found)
+        plan, noise = found.plan, found.noise
+        if plan is None or noise is None:
+            return
+        shown: dict[int, Price | None] = dict.fromkeys(certainty.choices(plan.decide.blocks))
+        if not any(one.index for one in found.candidates):
+            shown = {}
+        self.later(self._priced, found, dict(shown))
+        for one in certainty.prices(
+            plan, found.candidates, noise, found.seconds_of_launch, tuple(shown), lambda: not worker.is_cancelled
+        ):
+            shown[one.blocks] = one
+            self.later(self._priced, found, dict(shown))
 
     def _counted(self, found: Preview) -> None:
         self._preview = found
         self.query_one(GridEditor).show_preview(found)
+
+    def _priced(self, found: Preview, prices: dict[int, Price | None]) -> None:
+        """A price is shown of what stands in the form; another may have been counted since."""
+        if found is self._preview:
+            self.query_one(GridEditor).show_prices(prices)
 
     def action_start(self) -> None:
         """Ask once, with what it will cost, and start."""

@@ -1,4 +1,4 @@
-"""One session as a report: its tables, environment, points left out, events."""
+"""One session as a report: the verdict, its tables, cost, noise, what was lost, definitions, environment, events."""
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,13 +11,18 @@ from textual.widgets import DataTable, Static
 
 from engine.text import clean
 from store.clock import utc_now
+from tui.document_text import document_content
 from tui.format import local_clock, local_minute
-from tui.plan_form import value_text
+from tui.grid_text import value_text
+from tui.report_source import ReportSnapshot, ReportSource
 from tui.screens.base import Number
 from tui.screens.exporting import ExportingScreen
 from tui.screens.plot import PlotScreen
 from tui.screens.run_list import RunListScreen
+from tui.tune_lines import failure_lines
 from tui.tune_view import TuneView, serve_line
+from tui.verdict_cells import note_lines
+from tui.verdict_legend import VERDICT_LEGEND
 from tui.widgets.copy import CopyPanel
 from tui.widgets.session_panel import SessionPanel
 
@@ -25,11 +30,20 @@ if TYPE_CHECKING:
     from store.reader import Reader
 
 
-def details(view: TuneView) -> str:
-    """When it was, environment, what was left out, and the newest events first."""
+MARGIN = 3  # cells beside the details: padding and scrollbar
+
+
+def before_relying(view: TuneView) -> str:
+    """When it was, what did not start or was rejected, and what else must be known beside the verdict."""
     session = view.session
     ended = f", ended {local_minute(session.finished_at)}" if session.finished_at else ""
-    lines = [f"begun {local_minute(session.started_at or session.created_at)}{ended}", "", "environment"]
+    lines = [f"begun {local_minute(session.started_at or session.created_at)}{ended}"]
+    return "\n".join([*lines, *failure_lines(view), *note_lines(view)])
+
+
+def surroundings(view: TuneView) -> str:
+    """Environment, what was left out, and the newest events first."""
+    lines = ["environment"]
     lines += [f"  {name}: {text}" for name, text in _flat(view.session.environment)] or ["  not recorded"]
     left = view.session.raw.get("left_out")
     if isinstance(left, list) and left:
@@ -59,12 +73,18 @@ def _flat(found: dict[str, Any], before: str = "") -> list[tuple[str, str]]:
     return pairs
 
 
+def details(found: ReportSnapshot, width: int) -> Content:
+    """All that stands below the tables."""
+    head = Content(before_relying(found.view))
+    parts = document_content(found.parts, width) if found.parts else Content("" if found.parts == () else "reading …")
+    return Content("\n\n").join([head, *([parts] if parts.plain else []), Content(surroundings(found.view))])
+
+
 class SessionReportScreen(ExportingScreen):
     """Opened from the list or from Tune; it goes on filling while the session runs."""
 
     LEGEND: ClassVar[tuple[Number, ...]] = (
-        Number("n", "launches measured; the runs on one launch are averaged"),
-        Number("vs default", "candidate against default within its blocks, with its 95 % interval"),
+        *VERDICT_LEGEND,
         Number("tab", "goes to the lines below the table, which the arrows scroll"),
     )
 
@@ -75,14 +95,15 @@ class SessionReportScreen(ExportingScreen):
         Binding("M", "metric(-1)", show=False),
         Binding("r", "runs", "runs", tooltip="every run of the session; enter opens one as charts"),
         Binding("g", "plot", "plot", tooltip="plot a metric against a parameter"),
-        Binding("e", "export", "export", tooltip="write CSV, JSON or Markdown to the exports folder"),
+        Binding("e", "export", "export", tooltip="write HTML, Markdown, JSON or CSV to the exports folder"),
         Binding("y", "copy", "copy", tooltip="the chosen candidate's whole command line"),
     ]
 
     DEFAULT_CSS = """
-    SessionReportScreen SessionPanel { height: auto; max-height: 65%; }
+    SessionReportScreen SessionPanel { height: auto; max-height: 75%; }
     SessionReportScreen SessionPanel ResultsTable { max-height: 12; }
     SessionReportScreen SessionPanel #progress, SessionReportScreen SessionPanel #below { display: none; }
+    SessionReportScreen SessionPanel #why { display: none; }
     SessionReportScreen #details { height: 1fr; padding: 0 1; border-top: solid $panel; scrollbar-size-vertical: 1; }
     SessionReportScreen #details:focus { border-top: solid $accent; }
     SessionReportScreen #details Static { height: auto; }
@@ -91,23 +112,32 @@ class SessionReportScreen(ExportingScreen):
     def __init__(self, session_id: int) -> None:
         super().__init__()
         self._session_id = session_id
+        self._source = ReportSource(self.app.views)
+        self._found: ReportSnapshot | None = None
 
     def compose_body(self) -> ComposeResult:
         yield SessionPanel(id="panel")
         with VerticalScroll(id="details"):
             yield Static("", markup=False)
 
-    def refresh_from_store(self, reader: "Reader") -> TuneView:
+    def refresh_from_store(self, reader: "Reader") -> ReportSnapshot:
         """The session with its results as they stand."""
-        session = reader.session(self._session_id)
-        return self.app.views.read(reader, session, self.is_kept(self._session_id), utc_now())
+        return self._source.read(reader, reader.session(self._session_id), self.is_kept(self._session_id), utc_now())
 
-    def show(self, snapshot: TuneView) -> None:
+    def show(self, snapshot: ReportSnapshot) -> None:
         """Tables above, the rest below."""
-        if snapshot is self.query_one(SessionPanel).view:
+        if snapshot is self._found:
             return
-        self.query_one(SessionPanel).show(snapshot)
-        self.query_one("#details Static", Static).update(Content(details(snapshot)))
+        first, self._found = self._found is None, snapshot
+        if snapshot.view is not self.query_one(SessionPanel).view:
+            self.query_one(SessionPanel).show(snapshot.view)
+        self.redraw()
+        if first:
+            self.app.ask()  # what comes with the second look
+
+    def redraw(self) -> None:
+        if self._found is not None:
+            self.query_one("#details Static", Static).update(details(self._found, self.size.width - MARGIN))
 
     @on(DataTable.RowHighlighted)
     def _row(self) -> None:

@@ -12,10 +12,10 @@ from engine.keeper.client import call
 from engine.records import EngineError
 from store.clock import utc_now
 from store.errors import StoreError
+from tui.grid_text import settings_of, settings_text
 from tui.hindrance import hindrance
 from tui.metric_text import metric_name
 from tui.palette import Command
-from tui.plan_form import settings_of, settings_text
 from tui.screens.base import Number
 from tui.screens.plan_editing import EDIT_BINDINGS, PlanEditing
 from tui.screens.session_report import SessionReportScreen

@@ -1,6 +1,6 @@
-"""The plan as a form: model, baseline flags, one line a dimension, workloads, budget; and at once what it will cost."""
+"""The plan as a form: model, baseline flags, a line a dimension, workloads, budget; at once what it costs and sees."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -16,16 +16,21 @@ from textual.widgets import Input, Label, OptionList, Static, TextArea
 from textual.widgets.option_list import Option
 
 from engine.text import clean
-from tui.metric_text import metric_name
 from tui.plan_form import PlanForm, workload_line
-from tui.plan_preview import Preview, budget_line, cost_text, left_out
+from tui.plan_preview import Preview, budget_line, cost_text, left_out, noise_line
+from tui.price_text import HEADS, price_lines
+from tui.widgets.price_table import PriceTable
 from tui.widgets.workload_form import WorkloadForm
 from tuning.records import RUN_METRICS, Workload
+from tuning.verdict.outlook import Price
 
 SETTLE_S = 0.25
 """How long the keys must rest before the plan is counted again."""
 
 ROOMY_LINES = 30
+
+FIELDS = ("name", "served_name", "model", "vllm", "baseline", "metric", "effect", "blocks", "limits", "hours", "price")
+"""The inputs, by their ids and the form's fields."""
 
 NEW_WORKLOAD = Workload(
     name="chat", dataset="random", requests=32, max_concurrency=8, shape={"input_len": 128, "output_len": 64}
@@ -68,9 +73,9 @@ class GridEditor(Vertical):
     GridEditor .second { width: 11; padding-left: 2; }
     GridEditor Input { width: 1fr; }
     GridEditor .amount { width: auto; padding: 0 1 0 2; }
-    GridEditor Input.short { width: 8; }
+    GridEditor Input.short { width: 7; }
     GridEditor .head { width: 1fr; color: $text-muted; }
-    GridEditor TextArea { height: 4; border: none; padding: 0; background: $surface; }
+    GridEditor TextArea { height: 3; border: none; padding: 0; background: $surface; }
     GridEditor TextArea:focus { border: none; background: $panel; }
     GridEditor WorkloadList {
         height: auto; min-height: 1; max-height: 3; border: none; padding: 0; background: $surface;
@@ -79,6 +84,8 @@ class GridEditor(Vertical):
     GridEditor WorkloadList:focus { border: none; background: $panel; }
     GridEditor #cost { height: 1fr; min-height: 3; scrollbar-size-vertical: 1; }
     GridEditor #cost Static { height: auto; }
+    GridEditor #heads { color: $text-muted; }
+    GridEditor.-no-price #heads, GridEditor.-no-price PriceTable { display: none; }
     GridEditor.-roomy TextArea { height: 8; }
     GridEditor.-roomy WorkloadList { max-height: 6; }
     """
@@ -96,6 +103,7 @@ class GridEditor(Vertical):
         super().__init__(id=id)
         self._workloads: tuple[Workload, ...] = ()
         self._settle: Timer | None = None
+        self._preview = Preview()
 
     def compose(self) -> ComposeResult:
         yield from _line(("name", "name", "", ""), ("served_name", "serve as", "second", ""))
@@ -115,11 +123,16 @@ class GridEditor(Vertical):
             yield Input(
                 id="metric", compact=True, suggester=SuggestFromList(RUN_METRICS), placeholder="total_tok_per_s"
             )
-            for field, label in (("blocks", "blocks"), ("hours", "hours"), ("price", "$/h")):
-                yield Label(label, classes="amount", markup=False)
-                yield Input(id=field, compact=True, classes="short")
-        with VerticalScroll(id="cost", can_focus=False):
+            yield from _amounts(("effect", "worth having, %"), ("blocks", "blocks"))
+        with Horizontal():
+            yield Label("limits", markup=False)
+            yield Input(id="limits", compact=True, placeholder="chat.p99_ttft_ms <= 500, error_rate == 0")
+            yield from _amounts(("hours", "hours"), ("price", "$/h"))
+        with VerticalScroll(id="cost"):
             yield Static("", id="preview", markup=False)
+            yield Static(HEADS, id="heads", markup=False)
+            yield PriceTable(id="prices")
+            yield Static("", id="rest", markup=False)
 
     def on_resize(self) -> None:
         self.set_class(self.size.height >= ROOMY_LINES, "-roomy")
@@ -127,13 +140,12 @@ class GridEditor(Vertical):
     @property
     def form(self) -> PlanForm:
         """The fields as they stand."""
-        fields = ("name", "model", "served_name", "vllm", "baseline", "metric", "blocks", "hours", "price")
-        values = {field: self.query_one(f"#{field}", Input).value for field in fields}
+        values = {field: self.query_one(f"#{field}", Input).value for field in FIELDS}
         return PlanForm(grid=self.query_one("#grid", TextArea).text, workloads=self._workloads, **values)
 
     def fill(self, form: PlanForm) -> None:
         """Put a whole plan into the fields and have it counted."""
-        for field in ("name", "model", "served_name", "vllm", "baseline", "metric", "blocks", "hours", "price"):
+        for field in FIELDS:
             self.query_one(f"#{field}", Input).value = clean(getattr(form, field))
         self.query_one("#grid", TextArea).text = "\n".join(clean(line) for line in form.grid.split("\n"))
         self._show_workloads(form.workloads, 0)
@@ -144,8 +156,26 @@ class GridEditor(Vertical):
         self.screen.set_focus(None)
 
     def show_preview(self, found: Preview) -> None:
-        """Cost and what is left out, or the mistakes."""
+        """Cost and what is left out, or the mistakes; the prices come later."""
+        self._preview = found
         self.query_one("#preview", Static).update(preview_content(found))
+        self.query_one("#rest", Static).update(rest_content(found))
+        if found.plan is None:
+            self.add_class("-no-price")
+
+    def show_prices(self, prices: Mapping[int, Price | None]) -> None:
+        """What each number of blocks sees and costs; None is still being worked out."""
+        plan = self._preview.plan
+        self.set_class(plan is None or not prices, "-no-price")
+        if plan is not None:
+            chosen = plan.decide.blocks
+            lines = price_lines(prices, plan.decide.smallest_effect, chosen)
+            self.query_one(PriceTable).show(lines, chosen)
+
+    @on(PriceTable.Wanted)
+    def _wanted(self, message: PriceTable.Wanted) -> None:
+        message.stop()
+        self.query_one("#blocks", Input).value = str(message.blocks)
 
     @on(Input.Changed)
     @on(TextArea.Changed)
@@ -207,29 +237,40 @@ class GridEditor(Vertical):
 
 
 def preview_content(found: Preview) -> Content:
-    """The lines under the form."""
+    """The lines under the form: what it comes to, and from where that is known; or the mistakes."""
     if found.mistakes:
         lines = [Content.assemble(("✗ ", "bold $error"), line) for line in found.mistakes]
         return Content("\n").join([*lines, Content.styled("it cannot start like this", "dim")])
     if found.estimate is None or found.plan is None:
         return Content("")
-    lines = [Content.styled(cost_text(found), "bold"), Content.styled(_measure(found), "dim")]
+    lines = [Content.styled(cost_text(found), "bold"), Content.styled(noise_line(found), "dim")]
     if (over := budget_line(found)) is not None:
         lines.append(Content.assemble(("! ", "bold $warning"), over))
-    lines += [Content.styled(left_out(one), "dim") for one in found.skipped]
-    lines.append(Content.styled("esc leaves a field, F1 to F4 change screens from within one", "dim"))
-    points = [f"{one.index:3d}  {clean(one.label, 100)}" for one in found.candidates]
-    lines += [Content.styled(point, "dim") for point in points]
     return Content("\n").join(lines)
 
 
-def _measure(found: Preview) -> str:
-    if found.plan is None or found.estimate is None:
-        return ""
-    metric = found.plan.decide.metric
-    by = metric_name(metric) if isinstance(metric, str) else "one metric in each workload"
-    effect = 100 * found.plan.decide.smallest_effect
-    return f"time: {found.estimate.basis} · decides by {by}, smallest effect worth having {effect:g} %"
+def rest_content(found: Preview) -> Content:
+    """Below the prices: what they are, what is left out, every candidate."""
+    if found.plan is None:
+        return Content("")
+    lines = ["finds: so large a gain in 80 % of sessions (✓ as small as is worth having); enter takes a line's blocks"]
+    lines += ["expected where nothing differs from the default, ≤ where no candidate leaves early"]
+    lines += [left_out(one) for one in found.skipped]
+    lines += ["esc leaves a field, F1 to F4 change screens from within one"]
+    lines += [f"{one.index:3d}  {clean(one.label, 100)}" for one in found.candidates]
+    return Content("\n").join(Content.styled(line, "dim") for line in lines)
+
+
+def _amounts(*fields: tuple[str, str]) -> Sequence[Label | Input]:
+    """Short inputs behind another, each with its label: (id, label)."""
+    return [
+        widget
+        for field, label in fields
+        for widget in (
+            Label(label, classes="amount", markup=False),
+            Input(id=field, compact=True, classes="short"),
+        )
+    ]
 
 
 def _line(*fields: tuple[str, str, str, str]) -> Sequence[Horizontal]:

@@ -7,9 +7,7 @@ from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.widgets import DataTable
 
-from tui.tune_table import Column, Row
-
-_LEAST = {"n": 2, "metric": 11, "effect": 19, "state": 11, "m": 8, "set": 4, "label": 8}
+from tui.tune_table import Column, Row, Table
 
 
 class ResultsTable(DataTable[Text]):
@@ -40,9 +38,10 @@ class ResultsTable(DataTable[Text]):
         key = self.coordinate_to_cell_key(self.cursor_coordinate).row_key.value
         return int(key) if key is not None else None
 
-    def show(self, columns: Sequence[Column], rows: Sequence[Row]) -> None:
+    def show(self, table: Table) -> None:
         """Bring the table to these columns and rows with as few changes as possible."""
-        widths = tuple((column, _width(column, at, rows)) for at, column in enumerate(columns))
+        rows = table.rows
+        widths = tuple(zip(table.columns, table.widths, strict=True))
         if widths != self._columns:
             self._rebuild(widths, rows)
             return
@@ -81,9 +80,3 @@ class ResultsTable(DataTable[Text]):
 def _placed(cell: Text, column: Column, width: int) -> Text:
     """The cell with its blanks before it: a DataTable does not look at a Text's own justification."""
     return Text(" " * (width - cell.cell_len if column.right else 1)) + cell
-
-
-def _width(column: Column, at: int, rows: Sequence[Row]) -> int:
-    """Wide enough for the title, the usual content and what stands there now, and one blank before it."""
-    content = max((row.cells[at].cell_len for row in rows), default=0)
-    return 1 + max(len(column.title), content, _LEAST.get(column.key.partition(":")[0], 0))

@@ -1,4 +1,4 @@
-"""A session while it runs, and after: where it stands, what happens now, a table a workload, failures, cost."""
+"""A session while it runs, and after: where it stands, its verdict in a sentence, a table a workload, notes, cost."""
 
 import textwrap
 
@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from engine.text import clean
-from tui import chart, plot_view, tune_lines, tune_table
+from tui import chart, plot_view, tune_lines, tune_table, verdict_cells
 from tui.format import local_clock
 from tui.metric_text import next_metric
 from tui.tune_view import TuneView, serve_line
@@ -21,7 +21,7 @@ BOTH_FROM = (120, 36)
 
 
 ROOMY_LINES = 30
-LIMITED_LINES = 2  # of what limited a candidate's runs, where there is room
+SAID_LINES = 2  # of the sentence, and of what is said of the chosen candidate where there is room
 
 
 class SessionPanel(Vertical):
@@ -32,19 +32,24 @@ class SessionPanel(Vertical):
     SessionPanel > Static { padding: 0 1; height: auto; }
     SessionPanel .one { height: 1; }
     SessionPanel .title { color: $text-muted; height: 1; }
-    SessionPanel #limited { height: auto; }
-    SessionPanel #command { color: $text-muted; max-height: 4; }
+    SessionPanel #sentence { text-style: bold; }
+    SessionPanel #found, SessionPanel #limited { height: auto; }
+    SessionPanel #command { color: $text-muted; max-height: 1; }
     SessionPanel #why { height: auto; max-height: 4; padding: 0 1; scrollbar-size-vertical: 1; }
     SessionPanel #why Static { height: auto; }
+    SessionPanel #why:focus { background: $panel; }
+    SessionPanel.-calm #why { display: none; }
     SessionPanel #below { height: 1fr; padding: 0 1; }
     SessionPanel #events { width: 1fr; height: 1fr; color: $text-muted; }
     SessionPanel #picture { width: 1fr; height: 1fr; display: none; }
     SessionPanel.-drawn #picture { display: block; }
-    SessionPanel ResultsTable { max-height: 50%; }
-    SessionPanel.-calm ResultsTable { max-height: 65%; }
+    SessionPanel ResultsTable { max-height: 36%; }
+    SessionPanel.-calm ResultsTable { max-height: 50%; }
+    SessionPanel.-roomy ResultsTable { max-height: 50%; }
     SessionPanel.-both ResultsTable { max-height: 35%; }
     SessionPanel.-roomy #below { min-height: 4; }
     SessionPanel.-roomy #why { max-height: 8; }
+    SessionPanel.-roomy #command { max-height: 4; }
     """
 
     def __init__(self, *, id: str | None = None) -> None:
@@ -58,12 +63,15 @@ class SessionPanel(Vertical):
         yield Static("", id="session", classes="one", markup=False)
         yield Static("", id="decide", classes="one title", markup=False)
         yield ProgressLine(id="progress")
+        yield Static("", id="sentence", markup=False)
         yield Static("", id="first-title", classes="title", markup=False)
         yield ResultsTable(id="first")
         yield Static("", id="second-title", classes="title", markup=False)
         yield ResultsTable(id="second")
-        with VerticalScroll(id="why", can_focus=False):
+        yield Static("", id="found", markup=False)
+        with VerticalScroll(id="why"):
             yield Static("", id="failures", markup=False)
+        yield Static("", id="noise", classes="one", markup=False)
         yield Static("", id="cost", classes="one", markup=False)
         yield Static("", id="limited", markup=False)
         yield Static("", id="command", markup=False)
@@ -117,41 +125,53 @@ class SessionPanel(Vertical):
         self._say("session", tune_lines.session_line(view, self.size.width - 2))
         self._say("decide", tune_lines.decide_line(view))
         self.query_one(ProgressLine).show(tune_lines.progress(view), tune_lines.now_line(view))
-        self._table("first", self.workload, wide)
+        self._fold("sentence", verdict_cells.sentence(view), SAID_LINES)
+        self._table("first", self.workload)
         if both:
-            self._table("second", names[(names.index(self.workload) + 1) % len(names)], wide)
+            self._table("second", names[(names.index(self.workload) + 1) % len(names)])
         self.set_class(both, "-both")
         self.query_one("#second").display = self.query_one("#second-title").display = both
-        failures = tune_lines.failure_lines(view)
+        failures = [*tune_lines.failure_lines(view), *verdict_cells.note_lines(view)]
         self._say("failures", "\n".join(failures))
-        self.query_one("#why").display = bool(failures)
         self.set_class(not failures, "-calm")
-        self._say("cost", tune_lines.cost_line(view))
+        self._accounts(verdict_cells.noise_line(view, self.workload), tune_lines.cost_line(view))
         self.show_chosen()
         events = [f"{local_clock(event.at)}  {clean(event.text, 300)}" for event in reversed(view.events)]
         self._say("events", "\n".join(events))
         self._draw(wide and self.size.height >= ROOMY_LINES)
 
     def show_chosen(self) -> None:
-        """What limited the chosen candidate's runs, and its whole command line."""
+        """What was found of the chosen candidate, what limited its runs, and its whole command line."""
         view, chosen = self._view, self.candidate
+        found = verdict_cells.candidate_line(view, self.workload, chosen.index) if view and chosen else ""
         limited = tune_lines.limited_line(view, self.workload, chosen.index) if view and chosen else ""
-        lines = LIMITED_LINES if self.has_class("-roomy") or self.has_class("-calm") else 1
-        wrapped = textwrap.wrap(limited, max(20, self.size.width - 2), max_lines=lines, placeholder=" …")
-        self._say("limited", "\n".join(wrapped))
-        self.query_one("#limited").display = bool(limited)
+        lines = SAID_LINES if self.has_class("-roomy") or self.has_class("-calm") else 1
+        self._fold("found", found, SAID_LINES)
+        self._fold("limited", limited, lines)
         words = serve_line(view.plan, chosen) if view and view.plan and chosen else ""
         self._say("command", words)
 
-    def _table(self, name: str, workload: str, wide: bool) -> None:
+    def _accounts(self, noise: str, cost: str) -> None:
+        """Noise and cost, on one line where both fit."""
+        together = f"{noise}   {cost}" if noise else cost
+        one = len(together) <= self.size.width - 2
+        self._say("noise", together if one else noise)
+        self._say("cost", "" if one else cost)
+        self.query_one("#cost").display = not one
+
+    def _fold(self, name: str, words: str, lines: int) -> None:
+        """So many lines of it at most, its end an ellipsis; without words no line."""
+        wrapped = textwrap.wrap(words, max(20, self.size.width - 2), max_lines=lines, placeholder=" …")
+        self._say(name, "\n".join(wrapped))
+        self.query_one(f"#{name}").display = bool(words)
+
+    def _table(self, name: str, workload: str) -> None:
         view = self._view
         if view is None:
             return
         metric = self.metric or view.result.metric.get(workload, "total_tok_per_s")
         self._say(f"{name}-title", tune_table.table_title(view, workload, metric))
-        self.query_one(f"#{name}", ResultsTable).show(
-            tune_table.columns(view.candidates, metric, wide=wide), tune_table.rows(view, workload, metric, wide=wide)
-        )
+        self.query_one(f"#{name}", ResultsTable).show(tune_table.table(view, workload, metric, self.size.width))
 
     def _draw(self, room: bool) -> None:
         """The first table's metric as a picture, where there is room and only when it changed."""
