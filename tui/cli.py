@@ -135,7 +135,7 @@ def build_parser() -> _Parser:
             )
     report = add("report", "report", "a session's results", as_json)
     _add_session(report)
-    report.add_argument("--format", choices=("md", "json", "csv", "html"), help="default md")
+    report.add_argument("--format", choices=("md", "json", "csv", "html"), help="default: as FILE ends, else md")
     report.add_argument("--out", metavar="FILE", help="write there in place of standard output")
 
     compare = add("compare", "compare", "two sessions held against each other", as_json)

@@ -56,8 +56,10 @@ def test_a_report_in_each_format(place: Path, word: str, capsys: pytest.CaptureF
     assert capsys.readouterr().out == ""
     assert list(csv.reader(io.StringIO(out.read_text())))
     page = tmp_path / "out.html"
-    assert main(["report", word, "--format", "html", "--out", str(page)]) == 0
+    assert main(["report", word, "--out", str(page)]) == 0
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert main(["report", word, "--format", "html"]) == 0
+    assert capsys.readouterr().out == page.read_text(encoding="utf-8")
     assert main(["report", word, "--out", str(tmp_path / "no" / "folder")]) == 2
     assert main(["report", word, "--json", "--format", "csv"]) == 2
 

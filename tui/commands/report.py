@@ -8,9 +8,11 @@ from tui.commands.places import data_place, reading
 from tui.output import UsageError, say
 from tui.session_files import report_text
 
+FORMATS = ("md", "json", "csv", "html")
+
 
 def run(args: argparse.Namespace) -> int:
-    form = args.format or ("json" if args.json else "md")
+    form = args.format or ("json" if args.json else _form_of(args.out))
     if args.json and form != "json":
         raise UsageError(f"--json and --format {form} contradict each other")
     place = data_place(args)
@@ -24,3 +26,9 @@ def run(args: argparse.Namespace) -> int:
     except OSError as error:
         raise UsageError(f"{args.out} cannot be written: {error.strerror}") from None
     return 0
+
+
+def _form_of(out: str | None) -> str:
+    """The form that a file's name asks for, Markdown where it asks for none."""
+    ending = Path(out or "").suffix.lower().removeprefix(".")
+    return ending if ending in FORMATS else "md"

@@ -121,7 +121,7 @@ def test_text_of_others_stays_text() -> None:
     assert not reader.open
     assert "script" not in reader.seen
     assert reader.seen.count("style") == 1
-    assert page.count("&lt;script&gt;alert(1)&lt;/script&gt;") == 13
+    assert page.count("&lt;script&gt;alert(1)&lt;/script&gt;") == 14
     assert "{{ 7*7 }}" in page, "no template of theirs is run"
     assert not re.search("[\x00\x1b\u202e]", page)
     assert "<code>a\n&lt;" in page, "the lines of a command stay lines"
