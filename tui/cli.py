@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn, Protocol
 
+from tui.lora_parser import add_lora
 from tui.output import OutputLost, UsageError, complain, drop_output, open_closed, say
 
 DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -148,6 +149,7 @@ def build_parser() -> _Parser:
     _add_import(
         add("import", "import_", "results of `vllm bench serve` and `vllm bench sweep`, and what they say", as_json)
     )
+    add_lora(add("lora", "lora", "adapters: data, training, and which are kept"), shared, vllm, as_json)
     explain = add("explain", "explain", "what a vLLM log says", vllm, as_json)
     explain.add_argument("file", metavar="FILE", help="the log; - reads standard input")
     return parser
