@@ -14,7 +14,7 @@ ROOMS = ("store", "engine", "tuning", "lora", "tui")
 # Runs in the server's Python, where nothing of ours can be imported and vLLM can.
 STANDALONE = Path("engine") / "bench" / "standalone"
 # Runs in the trainer's Python.
-TRAINING = Path("lora") / "training"
+TRAINING = Path("lora") / "standalone"
 
 MAY_IMPORT = {
     "store": frozenset[str](),
