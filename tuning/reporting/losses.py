@@ -8,9 +8,11 @@ from tuning.checks.finding import evidence_of, numbers_text
 from tuning.document import Heading, Paragraph, Part, Points, Table
 from tuning.figures import ABSENT
 from tuning.imported.words import counted
+from tuning.leaving import reason_of
 from tuning.reporting.material import Material
 from tuning.reporting.values import as_value
 
+_FATES = {"not tried": "Not tried, since they would fail as one before them did:", "skipped": "Left out by hand:"}
 _MOST = 40  # lines of a table; CSV and JSON have all
 
 
@@ -34,9 +36,15 @@ def _left(material: Material) -> list[Part]:
 
 
 def _failed(material: Material) -> list[Part]:
-    reasons = {each.candidate.label: each.failures for each in material.result.results if each.failures}
-    lines = tuple(f"{label}: {reason}" for label, found in reasons.items() for reason in found)
-    return [Paragraph("Failed:"), Points(lines)] if lines else []
+    """What failed to start or broke, and apart from it what was never launched or left out by a person."""
+    failures = {each.candidate.index: each.failures for each in material.result.results}
+    out = {int(index): str(why) for index, why in material.session.raw.get("out", {}).items()}
+    said: dict[str, list[str]] = {}
+    for index, reasons in failures.items():
+        for reason in reasons:
+            word = reason_of(reason) if reason == out.get(index) else "did not start"
+            said.setdefault(_FATES.get(word, "Failed:"), []).append(f"{material.label(index)}: {reason}")
+    return [part for title, lines in said.items() for part in (Paragraph(title), Points(tuple(lines)))]
 
 
 def _rejected(material: Material) -> list[Part]:

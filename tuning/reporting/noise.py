@@ -64,11 +64,12 @@ def launches_text(counts: LaunchCounts, blocks: int, candidates: int, over: bool
     starts = (
         f" ({counted(extra, 'more start')} of some of them; {counts.failed} failed)" if extra or counts.failed else ""
     )
-    most = (
-        f"{counts.full} that {counted(blocks, 'block')} of {counted(candidates, 'candidate')} take at most, the "
-        "default as often as so many comparisons need it"
-    )
     spared = round(100 * counts.spared)
     against = f"{spared} % fewer than the" if spared and over else "of the"
     made = f"{counted(counts.used, 'launch', 'launches')}{starts}{'' if over else ' so far'}"
-    return f"{made}, {against} {most}. Each configuration once a block would be {counts.grid}."
+    most = (
+        f"{counts.full} that it could come to: {counted(blocks, 'block')} of {counted(candidates, 'candidate')}, and "
+        "of the default as many as they need"
+    )
+    grid = f" Each configuration once a block would be {counts.grid}." if counts.grid != counts.full else ""
+    return f"{made}, {against} {most}.{grid}"

@@ -77,6 +77,18 @@ def test_what_left_failed_and_was_rejected(text: str) -> None:
     assert "client cpu perc 97, threshold perc 95" in lost
 
 
+def test_who_failed_is_told_from_who_was_never_tried_or_left_out_by_a_person(of: Measured) -> None:
+    raw = {
+        **of.session.raw,
+        "out": {"5": "did not start: x", "4": "not tried: fails as seqs 1024", "3": "left out by hand"},
+    }
+    record = replace(of.session, raw=raw)
+    lost = section(markdown(session_result(record, of.launches, of.runs, at(0)), record), "What left")
+    assert "Failed:\n\n- seqs 1024: KV cache too small" in lost
+    assert "did:\n\n- seqs 512: not tried: fails as seqs 1024" in lost
+    assert "Left out by hand:\n\n- seqs 256: left out by hand" in lost
+
+
 def test_what_was_found_of_runs_that_count_is_told_once_a_kind(of: Measured) -> None:
     power = {
         "check": "power",
@@ -93,7 +105,7 @@ def test_noise_and_launches_used_against_the_full_grid(of: Measured, text: str) 
     noise = section(text, "Noise and launches")
     assert all(re.fullmatch(r"[\d.]+ %", cell) for cell in row(noise, "chat")[1:4])
     used = len({(each.block, each.candidate, each.slot) for each in of.launches})
-    assert f"{used} launches (1 more start of some of them; 2 failed), 25 % fewer than the 28 that 4 blocks of" in noise
+    assert f"{used} launches (1 more start of some of them; 2 failed), 25 % fewer than the 28 that it" in noise
     assert "drift" in noise
 
 
