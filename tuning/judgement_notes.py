@@ -6,14 +6,15 @@ from tuning.candidate_words import found_text, level_text
 from tuning.figures import figure, metric_title, percent
 from tuning.judged import Deciding, LimitJudgement
 from tuning.launch_values import Blocks, Measured
-from tuning.limit_judging import limit_title
+from tuning.limit_judging import limit_title, limit_workloads
 from tuning.records import Plan
 from tuning.session_looks import Course, SessionCourse
-from tuning.verdict.boundary import MOST_BLOCKS
+from tuning.verdict.boundary import MOST_BLOCKS, bars
 from tuning.verdict.records import BASELINE, Drift, LaunchValue, Look, Trend
 from tuning.verdict.student import ratio
 
 SEEN = 0.01  # p below which drift is said
+BARS_APART = 0.02  # what bars are right to, and more than rounding
 DEFAULT = "the default"
 
 
@@ -51,11 +52,10 @@ def session_notes(
         notes.append(f"{_blocks(unfinished)} not complete, and not counted for the verdict")
     if plan.decide.blocks > MOST_BLOCKS:
         notes.append(f"only the first {MOST_BLOCKS} blocks are judged: more looks than that have no bars")
-    if len(plan.decide.limits) > len(deciding.limits):
-        known = {limit.text for limit in deciding.limits}
-        notes += [
-            f"the limit {text} cannot be judged, and is not" for text in plan.decide.limits if text.strip() not in known
-        ]
+    judged = {limit.text for limit in deciding.limits if limit_workloads(limit, plan)}
+    lost = [text for text in plan.decide.limits if text.strip() not in judged]
+    notes += [f"the limit {text} cannot be judged, and is not" for text in lost]
+    notes += _other_bars(deciding, course)
     return tuple(notes)
 
 
@@ -172,6 +172,18 @@ def _added(joined: Mapping[int, int], names: Mapping[int, str]) -> list[str]:
         return []
     told = ", ".join(f"{names[index]} (block {block + 1})" for index, block in sorted(joined.items()))
     return [f"added while it ran: {told}; bars are higher from there on, those before it were for fewer candidates"]
+
+
+def _other_bars(deciding: Deciding, course: SessionCourse) -> list[str]:
+    """Where a later version of llmtune works out other bars than those kept with the session, and has used them."""
+    for workload, one in course.workloads.items():
+        kept = deciding.bars.get(workload)
+        if kept is None or not one.looks or one.looks[-1].bar is None:
+            continue
+        now = bars(deciding.rules[workload])
+        if len(now) != len(kept) or any(abs(a - b) > BARS_APART for a, b in zip(now, kept, strict=True)):
+            return ["the bars of this version are not those the session began with: verdicts are by this version's"]
+    return []
 
 
 def _made_after_leaving(course: SessionCourse) -> int:

@@ -31,6 +31,7 @@ def judge(session: SessionRecord, plan: Plan, launches: Sequence[LaunchRecord], 
     blocks = session_blocks(session, plan, launches, runs)
     candidates = sorted(each["index"] for each in session.candidates if each["index"] != BASELINE)
     names = {each["index"]: clean(str(each["label"])) for each in session.candidates} | {BASELINE: "the default"}
+    runs = [run for run in runs if run.candidate in names]
     joined = _joined(session, deciding, candidates, blocks)
     limited = [(name, limit.metric) for limit in deciding.limits for name in limit_workloads(limit, plan)]
     found = measured(runs, [*deciding.metric.items(), *limited])

@@ -1,5 +1,6 @@
 """Words, sentences and notes: what left and why, several workloads, candidates that joined, noise, drift, outliers."""
 
+from copy import deepcopy
 from dataclasses import asdict, replace
 
 import pytest
@@ -281,3 +282,18 @@ def test_what_decides_does_not_change_with_the_plan() -> None:
     assert session_deciding(played.session, other).rules["chat"].smallest_effect == 0.02
     bare = replace(played.session, raw={})
     assert session_deciding(bare, other).rules["chat"].smallest_effect == 0.2
+
+
+def test_other_bars_than_those_kept_are_told() -> None:
+    played = play(plan_of(2), QUIET)
+    kept = deepcopy(played.session.raw)
+    kept[KEY]["bars"]["chat"][0] += 0.1
+    found = replace(played, session=replace(played.session, raw=kept)).judge()
+    assert any("bars of this version" in note for note in found.notes)
+    assert not any("bars of this version" in note for note in played.judge().notes)
+
+
+def test_what_names_no_candidate_of_the_session_is_left_out() -> None:
+    played = play(plan_of(2), QUIET)
+    strange = [replace(each, candidate=99) for each in played.runs if each.candidate == 1]
+    assert replace(played, runs=[*played.runs, *strange]).judge() == played.judge()
