@@ -187,8 +187,10 @@ def _other_bars(deciding: Deciding, course: SessionCourse) -> list[str]:
 
 
 def _made_after_leaving(course: SessionCourse) -> int:
-    by_workload = (sum(value.configuration in course.left for value in one.unused) for one in course.workloads.values())
-    return max(by_workload, default=0)
+    def later(value: LaunchValue) -> bool:
+        return value.configuration in course.left and value.block > course.left[value.configuration][0]
+
+    return max((sum(map(later, one.unused)) for one in course.workloads.values()), default=0)
 
 
 def _blocks(blocks: Sequence[int]) -> str:

@@ -11,7 +11,7 @@ from tuning.figures import metric_title
 from tuning.judged import CandidateJudgement, Deciding, Judgement, LimitJudgement, NoiseFound, WorkloadJudgement
 from tuning.judgement_notes import drift_sentence, session_notes
 from tuning.launch_values import Blocks, log_values, measured, session_blocks
-from tuning.limit_judging import limit_cases, limit_workloads
+from tuning.limit_judging import limit_cases, limit_title, limit_workloads
 from tuning.records import Plan
 from tuning.schedule import BASELINE
 from tuning.session_looks import Course, SessionCourse, session_course
@@ -120,7 +120,13 @@ def _why_leaves(index: int, course: SessionCourse, judged: Mapping[str, Workload
     if course.left[index][1] == "limit":
         for limit in course.limits[index]:
             if limit.verdict is not None and limit.verdict.state in ("broken", "implausible"):
-                return f"{limit.limit.text} is {limit.verdict.state} in {limit.workload}: {level_text(limit)}"
+                title = limit_title(limit.limit, limit.workload)
+                broken = limit.verdict.state == "broken"
+                return (
+                    f"{title} is broken: {level_text(limit)}"
+                    if broken
+                    else f"{title} hardly holds: {level_text(limit)}"
+                )
     parts = []
     for workload, one in judged.items():
         found = one.candidates[index].found

@@ -63,7 +63,7 @@ def counts(indices: Sequence[int], workloads: Mapping[str, WorkloadJudgement]) -
             parts.append(f"{len(staying)} {word}{more_text(staying, workloads) if word == 'undecided' else ''}")
         if left:
             smallest = next(iter(workloads.values())).rules.smallest_effect
-            parts.append(f"{len(left)} undecided of which a gain of {100 * smallest:g} % or more is implausible")
+            parts.append(f"{len(left)} undecided (a gain of {100 * smallest:g} % or more is implausible)")
     return ", ".join(parts)
 
 
@@ -87,12 +87,11 @@ def more_text(indices: Sequence[int], workloads: Mapping[str, WorkloadJudgement]
     ]
     if not waiting:
         return ""
-    mores = [judged.found.more_blocks if judged.found is not None else None for judged in waiting]
-    known = [more for more in mores if more is not None]
-    if len(known) < len(mores):
-        blocks = next(iter(workloads.values())).rules.blocks
-        return f" (more than {blocks} blocks)"
-    return f" (about {max(known)} more block{'' if max(known) == 1 else 's'})"
+    known = [more for judged in waiting if judged.found is not None and (more := judged.found.more_blocks) is not None]
+    if not known:
+        return f" (more than {next(iter(workloads.values())).rules.blocks} blocks)"
+    blocks = f"about {max(known)} more block{'' if max(known) == 1 else 's'}"
+    return f" ({blocks})" if len(known) == len(waiting) else f" ({blocks} for {len(known)} of them)"
 
 
 def _winner(

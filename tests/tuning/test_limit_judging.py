@@ -62,7 +62,7 @@ def test_better_that_breaks_a_limit_is_infeasible() -> None:
     assert judged.verdict == "infeasible"
     assert judged.why.startswith("p99 TTFT ms ≤ 350 in chat is broken: 370")
     assert found.winner is None
-    assert found.leaves[1].startswith("p99_ttft_ms <= 350 is broken in chat: 370")
+    assert found.leaves[1].startswith("p99 TTFT ms ≤ 350 in chat is broken: 370")
     assert found.sentence == "So far, no candidate is shown to beat the default within the limits: 2 infeasible."
 
 
