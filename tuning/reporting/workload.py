@@ -131,6 +131,8 @@ def _limits(material: Material, name: str, judged: WorkloadJudgement | None) -> 
     if not wanted:
         return []
     cells = tuple((label, *(_held(here.get(text)) for text in wanted)) for label, here in rows)
+    if all(cell == _STATES["holds"] for row in cells for cell in row[1:]):
+        return [Paragraph(f"Every configuration keeps every limit: {', '.join(wanted)}.")]
     return [Table(("candidate", *wanted), cells, caption="Limits"), Paragraph(_LEVEL)]
 
 
