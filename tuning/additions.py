@@ -11,6 +11,8 @@ from tuning.records import Plan
 
 def why_not_added(plan: Plan, settings: Mapping[str, Any], known: Iterable[Mapping[str, Any]]) -> str | None:
     """One line that says why `settings` (vLLM flags, with dashes) cannot join the candidates `known`, or None."""
+    if plan.calibrate:
+        return "an A/A session measures the default against itself only: start a session of the plan for candidates"
     for name, value in settings.items():
         if name in SET_BY_A_SWEEP:
             return f"{name} cannot be varied: {SET_BY_A_SWEEP[name]}"
