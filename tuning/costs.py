@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from tuning.budget import SECONDS_PER_HOUR
-from tuning.records import Effect, Summary
+from tuning.records import Summary
 
 MILLION = 1e6
 TOKENS = ("total_tok_per_s", "output_tok_per_s")
@@ -31,16 +31,5 @@ def cost_per_million(price_per_hour: float, tok_per_s: Summary | None) -> Cost |
     return Cost(mean, _cost(price_per_hour, tok_per_s.high), _cost(price_per_hour, tok_per_s.low))
 
 
-def cost_effect(throughput: Effect | None) -> Effect | None:
-    """The cost against the baseline's at the same price, as ratio − 1: the inverse of the throughput's ratio."""
-    if throughput is None or throughput.effect is None:
-        return None
-    return Effect(throughput.blocks, _inverse(throughput.effect), _inverse(throughput.high), _inverse(throughput.low))
-
-
 def _cost(price_per_hour: float, tok_per_s: float) -> float:
     return price_per_hour / SECONDS_PER_HOUR / tok_per_s * MILLION
-
-
-def _inverse(ratio: float | None) -> float | None:
-    return None if ratio is None or ratio <= -1 else 1 / (1 + ratio) - 1

@@ -1,10 +1,10 @@
 import pytest
 
 from tests.tuning.examples import launch
-from tuning.costs import Cost, cost_effect, cost_per_million
+from tuning.costs import Cost, cost_per_million
 from tuning.launch_counts import launch_counts
 from tuning.metric_meaning import meaning
-from tuning.records import RUN_METRICS, Effect, Summary
+from tuning.records import RUN_METRICS, Summary
 
 
 def test_a_million_tokens_at_the_price_of_the_hours_they_take() -> None:
@@ -25,13 +25,6 @@ def test_a_million_tokens_at_the_price_of_the_hours_they_take() -> None:
 )
 def test_what_has_no_throughput_or_no_interval(summary: Summary | None, cost: Cost | None) -> None:
     assert cost_per_million(3.6, summary) == cost
-
-
-def test_twice_the_throughput_is_half_the_cost() -> None:
-    found = cost_effect(Effect(3, 1.0, 0.25, 3.0))
-    assert found == Effect(3, -0.5, -0.75, pytest.approx(-0.2))  # type: ignore[arg-type]
-    assert cost_effect(Effect(1, None, None, None)) is None
-    assert cost_effect(None) is None
 
 
 def test_launches_are_counted_by_their_places() -> None:
