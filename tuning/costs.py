@@ -6,7 +6,6 @@ from tuning.budget import SECONDS_PER_HOUR
 from tuning.records import Summary
 
 MILLION = 1e6
-TOKENS = ("total_tok_per_s", "output_tok_per_s")
 
 
 @dataclass(frozen=True, slots=True)
