@@ -135,12 +135,14 @@ def _method(compared: SessionComparison, wide: bool) -> str:
     sure = f"{100 * (1 - compared.error):g} %"
     alone = f", with its {sure} interval for itself; n counts launches" if wide else ""
     words = "" if wide else "; ?: neither, so not told apart; –: too few launches"
+    family = ""
+    if compared.comparisons:
+        family = f", those of the {counted(compared.comparisons, 'deciding difference')} at {sure} for all together"
     sentences = [
         f"In A and in B: the candidate against the default of that session{alone}, and the sign of its session's "
         "verdict.",
         "B against A: (1 + effect in B)/(1 + effect in A) − 1.",
-        "The launch is the unit; intervals are Student's t on the logs with Satterthwaite's degrees of freedom, those "
-        f"of the {counted(compared.comparisons, 'deciding difference')} at {sure} for all together.",
+        f"The launch is the unit; intervals are Student's t on the logs with Satterthwaite's degrees of freedom{family}.",
         f"“differs”: the interval excludes 0; “agrees”: it lies within ±{100 * compared.margin:g} %{words}.",
     ]
     if any(metric.baseline.word for workload in compared.workloads for metric in workload.metrics):

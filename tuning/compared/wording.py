@@ -1,7 +1,7 @@
 """What is said of two sessions in plain words: the sentence, what differs around them, and what it cannot say."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 
 from engine.text import clean
 from store.clock import parse_utc
@@ -12,6 +12,7 @@ from tuning.figures import effect_text, metric_title, percent
 from tuning.imported.words import counted, span_text
 from tuning.records import Effect, Workload
 
+LIVE = ("waiting", "running", "paused")
 _MOST_NAMED = 3
 
 
@@ -124,7 +125,7 @@ def notes_on(a: Side, b: Side, workloads: Sequence[WorkloadComparison], set_asid
     if (note := model_note(a, b)) is not None and workloads:
         notes.append(f"{note}.")
     for letter, side in (("A", a), ("B", b)):
-        if side.session.state in ("waiting", "running", "paused"):
+        if side.session.state in LIVE:
             blocks = counted(side.result.blocks_done, "complete block")
             notes.append(f"{letter} is {side.session.state}: this is as of {blocks}.")
     if any(set_aside):
@@ -144,4 +145,7 @@ def _time_note(a: Side, b: Side) -> str:
 
 
 def _end(side: Side) -> datetime | None:
+    """None where nobody noted it."""
+    if side.session.state in LIVE:
+        return datetime.max.replace(tzinfo=UTC)
     return None if side.session.finished_at is None else parse_utc(side.session.finished_at)

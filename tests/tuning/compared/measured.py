@@ -37,18 +37,16 @@ def a_session(
     """A finished session of `of`, all of its blocks whole. `effects` are true ratios − 1, by candidate."""
     of, true = of or a_plan(), effects or {}
     noise = random.Random(seed)
-    record = session(
-        of,
-        id=id,
-        state="done",
-        created_at=at(begins),
-        started_at=at(begins),
-        finished_at=at(begins + 3600),
-        environment={"vllm": "0.33.0", "driver": "580.1", "model_hash": "a" * 64, "gpus": []}
-        if environment is None
-        else dict(environment),
-        **changes,
-    )
+    known = {"vllm": "0.33.0", "driver": "580.1", "model_hash": "a" * 64, "gpus": []}
+    usual = {
+        "id": id,
+        "state": "done",
+        "created_at": at(begins),
+        "started_at": at(begins),
+        "finished_at": at(begins + 3600),
+        "environment": known if environment is None else dict(environment),
+    }
+    record = session(of, **{**usual, **changes})
     launches: list[LaunchRecord] = []
     runs: list[RunRecord] = []
     for block in range(of.decide.blocks):

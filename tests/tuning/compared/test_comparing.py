@@ -202,6 +202,8 @@ def test_what_cannot_be_said_is_said() -> None:
     assert "a repeat shows less of it" in notes
     assert "B is running: this is as of 4 complete blocks." in notes
     assert "disturbed each other" in " ".join(compare(a_side(), later(begins=600)).notes)
+    live = later(begins=3_000, state="running", finished_at=None)
+    assert "disturbed each other" in " ".join(compare(a_side(), live).notes)
 
 
 def test_a_session_that_changed_machines_says_so() -> None:
