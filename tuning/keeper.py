@@ -6,7 +6,6 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,20 +24,19 @@ from store.database import open_reader, open_writer
 from store.errors import StoreError
 from store.location import database_file
 from store.reader import Reader
-from store.records import EventLevel, LaunchRecord, RunRecord, SessionRecord, SessionState
+from store.records import EventLevel, SessionRecord
 from store.writer import Writer
 from tuning.additions import why_not_added
 from tuning.block_runs import BlockRuns
 from tuning.budget import exhausted
 from tuning.controls import Controls, Interrupted
-from tuning.judged import Judgement
-from tuning.judging import judge
 from tuning.launching import Launching
 from tuning.leftovers import clear_up
 from tuning.on_finish import run_on_finish
 from tuning.plan_json import candidates_from_json
 from tuning.records import Plan
 from tuning.schedule import BASELINE
+from tuning.session_judge import SessionJudge
 from tuning.sessions import session_installation, session_plan
 from tuning.sweep import Sweep
 
@@ -73,6 +71,7 @@ class SessionKeeper:
         self._began = clock()
         self._used_before: float = float(session.raw.get("seconds_used", 0.0))
         self._bench_marker: str = session.raw.setdefault("bench_marker", uuid.uuid4().hex)
+        self._judge = SessionJudge(reader, session.id, plan)
         self._sweep = self._make_sweep()
         self._terminated = False
         self._over = False
@@ -121,11 +120,11 @@ class SessionKeeper:
             await self._journal.event("resumed" if self._session.started_at else "started")
             await self._sweep.run()
             state, message = "done", ""
-            self._sum_up("done")
+            self._session.raw["sentence"] = self._judge.sentence("done")
             await self._journal.event(self._session.raw["sentence"])
         except Interrupted:
             state, message = "stopped", self._controls.stop_reason or "stopped"
-            self._sum_up("stopped")
+            self._session.raw["sentence"] = self._judge.sentence("stopped")
         except (EngineError, StoreError) as error:
             state, message = "failed", str(error)
             if self._controls.stop_reason is not None and self._journal.lost:
@@ -176,18 +175,8 @@ class SessionKeeper:
             launching.launch,
             self._gate,
             lambda: (self._reader.launches(self._id), self._reader.runs(self._id)),
-            self._judged,
+            self._judge,
         )
-
-    def _judged(self, launches: list[LaunchRecord], runs: list[RunRecord]) -> Judgement:
-        # The row as it stands: who was added and who left is in it.
-        return judge(self._reader.session(self._id), self._plan, launches, runs)
-
-    def _sum_up(self, state: SessionState) -> None:
-        """The session in one sentence, kept for lists to show; what it says follows from the other rows."""
-        session = replace(self._reader.session(self._id), state=state)
-        rows = self._reader.launches(self._id), self._reader.runs(self._id)
-        self._session.raw["sentence"] = judge(session, self._plan, *rows).sentence
 
     async def _open_bench(self) -> Bench:
         """The benchmark process, started when the first run needs it and kept for all."""
