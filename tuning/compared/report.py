@@ -142,7 +142,8 @@ def _method(compared: SessionComparison, wide: bool) -> str:
         f"In A and in B: the candidate against the default of that session{alone}, and the sign of its session's "
         "verdict.",
         "B against A: (1 + effect in B)/(1 + effect in A) − 1.",
-        f"The launch is the unit; intervals are Student's t on the logs with Satterthwaite's degrees of freedom{family}.",
+        "The launch is the unit; intervals are Student's t on the logs with Satterthwaite's degrees of freedom"
+        f"{family}.",
         f"“differs”: the interval excludes 0; “agrees”: it lies within ±{100 * compared.margin:g} %{words}.",
     ]
     if any(metric.baseline.word for workload in compared.workloads for metric in workload.metrics):
