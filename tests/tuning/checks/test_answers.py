@@ -62,6 +62,6 @@ def test_answers_of_a_set_length_are_not_compared() -> None:
 def test_what_is_far_narrows_with_the_number_of_answers() -> None:
     far = [far_perc(TALK, n, n, same_prompts=True) for n in (20, 200, 2000, 200_000)]
     assert far == sorted(far, reverse=True)
-    assert far[1] == pytest.approx(20)
+    assert far[1] == pytest.approx(22)
     assert far[-1] == 5
-    assert far_perc(TALK, 200, 200, same_prompts=False) == pytest.approx(40)
+    assert far_perc(TALK, 200, 200, same_prompts=False) == pytest.approx(44)
