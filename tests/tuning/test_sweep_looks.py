@@ -211,6 +211,21 @@ async def test_a_candidate_that_breaks_a_limit_leaves(tmp_path: Path) -> None:
         assert world.judgement().winner != 1
 
 
+async def test_a_candidate_of_which_requests_fail_twice_leaves_after_its_first_block(tmp_path: Path) -> None:
+    limited = replace(ONE, decide=Decide(blocks=4, limits=("error_rate == 0",)))
+    with playing(tmp_path, limited) as world:
+        speeds(world, {1: 0.10, 2: 0.012}, noise=0.02)
+        level = world.metrics_of
+        world.metrics_of = lambda cell, run: {**level(cell, run), "error_rate": 0.2 if cell.candidate == 1 else 0.0}
+        world.state_of_run = lambda cell, run: (
+            "rejected" if cell.candidate == 1 and (run.kind, run.repeat) == ("measured", 1) else "done"
+        )
+        await world.sweep(Controls()).run()
+        assert {block for block, candidate in launches(world) if candidate == 1} == {0}
+        assert "error rate = 0 in chat is broken" in world.session().raw["out"]["1"]
+        assert world.judgement().workloads["chat"].candidates[1].verdict == "infeasible"
+
+
 async def test_the_default_against_itself_has_no_winner_and_is_measured_to_the_end(tmp_path: Path) -> None:
     with playing(tmp_path, calibration(ONE, 4)) as world:
         speeds(world, {1: 0.08})
