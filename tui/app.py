@@ -247,6 +247,17 @@ class LlmtuneApp(App[object]):
         self.action_go("monitor")
         self.call_later(self._watch, server_id)
 
+    def show_server(self, server_id: int) -> None:
+        """Show one of our servers, which may have been started just now, on the Servers screen."""
+        self.action_go("servers")
+        self.call_later(self._choose, server_id)
+
+    def _choose(self, server_id: int) -> None:
+        from tui.screens.servers import ServersScreen
+
+        if isinstance(self.screen, ServersScreen):
+            self.screen.choose_started(server_id)
+
     def _watch(self, server_id: int) -> None:
         from tui.screens.monitor import MonitorScreen
 

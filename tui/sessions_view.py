@@ -1,23 +1,28 @@
 """The list of sessions as lines. Pure but for `SessionsSource.read`, which runs on the poller's thread."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from engine.text import clean
 from store.clock import parse_utc, utc_now
 from store.errors import NotFound
 from store.records import SessionRecord
-from tui.metric_text import ratio
-from tui.tune_source import ViewSource
+from tui.tune_source import ViewSource, plan_of_session
 from tui.tune_view import LIVE_STATES, TuneView, state_word
-from tuning.records import SessionResult
+from tui.verdict_cells import sentence
+from tuning.judging import judge
 from tuning.schedule import baseline_launches
 
 if TYPE_CHECKING:
     from store.reader import Reader, SessionProgress
 
+JUDGE_S = 0.05
+"""How long a look goes on with sessions that have no verdict kept with them."""
+MOST_JUDGED = 20
+"""Of such sessions: a screenful of the newest. Reading the runs of hundreds would take minutes."""
 TITLES = ("id", "name", "state", "cand.", "runs", "begun", "outcome")
 
 
@@ -30,6 +35,7 @@ class SessionLine:
     state: str
     cells: tuple[str, ...]
     haystack: str
+    judged: bool = False  # its outcome is the verdict, or it is known that there is none
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,22 +48,30 @@ class SessionsSnapshot:
 
     @property
     def said(self) -> str:
-        """What came of the chosen session."""
+        """What came of the chosen session: its verdict in one sentence, and its message."""
         if self.view is None:
             return ""
         message = self.view.session.message
-        return ". ".join([outcome(self.view.result), *([clean(message, 200)] if message else [])])
+        found = sentence(self.view) or "Nothing decides this session."
+        return " ".join([found, *([f"({clean(message, 200)})"] if message else [])])
 
 
 class SessionsSource:
     """Reads the list when something was committed, and the results of the chosen session alone."""
 
-    def __init__(self, alive: Callable[[int], bool], views: ViewSource | None = None) -> None:
+    def __init__(
+        self,
+        alive: Callable[[int], bool],
+        views: ViewSource | None = None,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
         self._alive = alive
+        self._clock = clock
         self._views = views or ViewSource()
         self._seen: int | None = None
         self._made: dict[int, tuple[SessionRecord, SessionLine]] = {}
         self._last = SessionsSnapshot(())
+        self._sentences: dict[int, tuple[SessionRecord, str]] = {}
 
     def read(self, reader: "Reader", chosen: int | None) -> SessionsSnapshot:
         """The same object as before where nothing changed."""
@@ -66,6 +80,8 @@ class SessionsSource:
         if version != self._seen or any(line.state in LIVE_STATES for line in lines):
             lines = self._lines(reader)
             lines = self._last.lines if lines == self._last.lines else lines
+        if self._seen is not None:  # not at the first look: the list need not wait for it
+            lines = self._judged(reader, lines)
         view = self._view(reader, chosen)
         if lines is not self._last.lines or chosen != self._last.chosen or view is not self._last.view:
             self._last = SessionsSnapshot(lines, chosen, view)
@@ -87,6 +103,23 @@ class SessionsSource:
             line = session_line(one, counts.get(number), self._alive) if number in changed else before[number][1]
             self._made[number] = (one, line)
         return tuple(line for _, line in self._made.values())
+
+    def _judged(self, reader: "Reader", lines: tuple[SessionLine, ...]) -> tuple[SessionLine, ...]:
+        """The lines with the verdicts of sessions that have kept none with them: some more at each look."""
+        began, found = self._clock(), False
+        for number, (session, line) in self._made.items():
+            if line.judged or session.state in LIVE_STATES:
+                continue
+            known = self._sentences.get(number)
+            if known is None or known[0] is not session:
+                if len(self._sentences) >= MOST_JUDGED and known is None:
+                    continue
+                self._sentences[number] = (session, sentence_of(reader, session))
+            self._made[number] = (session, with_outcome(line, self._sentences[number][1]))
+            found = True
+            if self._clock() - began > JUDGE_S:
+                break
+        return tuple(line for _, line in self._made.values()) if found else lines
 
     def _view(self, reader: "Reader", chosen: int | None) -> TuneView | None:
         if chosen is None:
@@ -115,8 +148,27 @@ def session_line(session: SessionRecord, counts: "SessionProgress | None", alive
         parse_utc(session.created_at).astimezone().strftime("%m-%d %H:%M"),
         short_outcome(session, runs, counts.launches if counts else {}),
     )
-    haystack = clean(" ".join((str(number), session.name, session.state, model, *cells[5:]))).lower()
-    return SessionLine(number, clean(session.name, 60), session.state, cells, haystack)
+    haystack = clean(" ".join((str(number), session.name, session.state, model, cells[5]))).lower()
+    line = SessionLine(number, clean(session.name, 60), session.state, cells, haystack)
+    kept = session.raw.get("sentence")
+    return with_outcome(line, clean(kept, 200) if isinstance(kept, str) else "", bool(kept))
+
+
+def with_outcome(line: SessionLine, found: str, judged: bool = True) -> SessionLine:
+    """The line with the verdict's sentence in the place of what is known without it; that stays where there is none."""
+    outcome = found or line.cells[-1]
+    return replace(
+        line, cells=(*line.cells[:-1], outcome), haystack=f"{line.haystack} {outcome.lower()}", judged=judged
+    )
+
+
+def sentence_of(reader: "Reader", session: SessionRecord) -> str:
+    """The verdict of a session in one sentence, from its rows; "" where nothing can be said."""
+    plan = plan_of_session(session)
+    if plan is None or session.id is None:
+        return ""
+    judgement = judge(session, plan, reader.launches(session.id), reader.runs(session.id))
+    return clean(judgement.sentence, 200) if any(one.blocks for one in judgement.workloads.values()) else ""
 
 
 def planned_runs(session: SessionRecord) -> int:
@@ -140,25 +192,6 @@ def short_outcome(session: SessionRecord, runs: Mapping[str, int], launches: Map
     if parts:
         return ", ".join(parts)
     return "all measured" if session.state == "done" else ""
-
-
-def outcome(result: SessionResult) -> str:
-    """One line for the list of sessions: the best effect measured, said as what it is."""
-    best = max(
-        (
-            (abs(effect.effect), one, effect)
-            for one in result.results
-            if (effect := one.effects.get(result.metric.get(one.workload, ""))) is not None
-            and effect.effect is not None
-            and one.candidate.index != 0
-        ),
-        key=lambda found: found[0],
-        default=None,
-    )
-    if best is None:
-        return "no candidate measured against the default yet"
-    _, one, effect = best
-    return f"largest: {clean(one.candidate.label, 24)} {ratio(effect.effect)} in {clean(one.workload, 16)}"
 
 
 def _counted(count: int, one: str, several: str) -> str:

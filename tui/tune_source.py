@@ -1,13 +1,14 @@
 """What the Tune screen reads, on the poller's thread: one frozen snapshot a look."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from engine.text import clean
 from store.errors import NotFound
 from store.records import LaunchRecord, RunRecord, SessionRecord
+from tui.noise_source import NoiseSource
 from tui.plan_preview import Basis, measured_basis
 from tui.tune_view import LIVE_STATES, TuneView
 from tuning.leaving import reason_of
@@ -69,13 +70,21 @@ class TuneSource:
         self._alive = alive
         self._views = views or ViewSource()
         self._newest: tuple[int | None, Plan | None, Basis] = (None, None, Basis())
+        self._noise = NoiseSource()
+        self._seen_editor = False
 
-    def read(self, reader: "Reader", chosen: int | None, now: str) -> TuneSnapshot:
-        """`chosen` is the session to show; without one, the newest that goes on."""
+    def read(self, reader: "Reader", chosen: int | None, now: str, editing: bool = False) -> TuneSnapshot:
+        """`chosen` is the session to show; without one, the newest that goes on. Where only the editor has something to
+        say, or a person is `editing`, noise is read from the second look on: the form need not wait for it."""
         self._read_newest(reader)
         shown = self._chosen(reader, chosen) or self._going_on(reader)
         view = self._views.read(reader, shown, self._alive(_id(shown)), now) if shown is not None else None
-        return TuneSnapshot(view, self._newest[1], self._newest[2])
+        basis = self._newest[2]
+        if view is None or editing:
+            if self._seen_editor:
+                basis = replace(basis, noise=self._noise.read(reader))
+            self._seen_editor = True
+        return TuneSnapshot(view, self._newest[1], basis)
 
     def _chosen(self, reader: "Reader", chosen: int | None) -> SessionRecord | None:
         if chosen is None:

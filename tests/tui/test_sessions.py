@@ -20,7 +20,7 @@ from tui.screens import base
 from tui.screens.plot import PlotScreen
 from tui.screens.session_report import SessionReportScreen
 from tui.screens.sessions import SessionsScreen, SessionTable
-from tui.sessions_view import SessionsSource, matching, session_line
+from tui.sessions_view import MOST_JUDGED, SessionsSource, matching, session_line
 from tui.widgets.choose import Choose
 from tui.widgets.confirm import Confirm
 from tui.widgets.copy import CopyPanel
@@ -55,11 +55,13 @@ async def on_list(pilot: Pilot[Any], words: str) -> SessionsScreen:
 async def test_the_list_shows_the_newest_first_and_says_what_came_of_it(three: Path, size: tuple[int, int]) -> None:
     async with app_on(three).run_test(size=size) as pilot:
         await on_list(pilot, "half")
-        await until(pilot, lambda: "largest: 8192 · 0.9 −29 % in chat" in text_of(pilot))
+        await until(pilot, lambda: "the next is the first that decides" in text_of(pilot))  # of the chosen one
+        await until(pilot, lambda: "No candidate is shown to beat" in text_of(pilot))
         shown = text_of(pilot)
         assert shown.index("half") < shown.index("plain") < shown.index("awq [/bold]")
-        for words in ("! interrupted", "✓ done", "26/40", "1 launch failed"):
+        for words in ("! interrupted", "✓ done", "No candidate is shown to beat", "1 launch failed"):
             assert words in shown, words
+        assert ("26/40" in shown) == (size == LARGE)
         assert ("did not start: out of memory" in shown) == (size == LARGE)  # the chosen session, where there is room
         assert "\x1b" not in shown
 
@@ -192,9 +194,7 @@ async def test_another_program_deletes_the_session_of_an_open_report(three: Path
     async with app_on(three).run_test(size=SMALL) as pilot:
         await on_list(pilot, "half")
         await pilot.press("down", "enter")
-        await until(
-            pilot, lambda: isinstance(pilot.app.screen, SessionReportScreen) and "environment" in text_of(pilot)
-        )
+        await until(pilot, lambda: isinstance(pilot.app.screen, SessionReportScreen) and "begun" in text_of(pilot))
         with open_writer(three / "data" / "llmtune.db") as writer:
             writer.delete_session(2)
         await until(pilot, lambda: "no session 2" in text_of(pilot))
@@ -225,7 +225,7 @@ async def test_a_thousand_sessions_open_without_loading_their_runs(
         await pilot.press("slash")
         screen.query_one("#filter", Input).value = "1000"
         await until(pilot, lambda: screen.query_one(SessionTable).row_count == 1)
-    assert len(set(loaded)) <= 3  # those under the cursor
+    assert len(set(loaded)) <= 3 + MOST_JUDGED  # those under the cursor, and a screenful for their verdicts
 
 
 def test_the_source_reads_again_only_after_a_commit(tmp_path: Path) -> None:
@@ -233,9 +233,15 @@ def test_the_source_reads_again_only_after_a_commit(tmp_path: Path) -> None:
     source = SessionsSource(lambda _: False)
     with open_reader(tmp_path / "llmtune.db") as reader, open_writer(tmp_path / "llmtune.db") as writer:
         first = source.read(reader, 1)
-        assert source.read(reader, 1) is first
+        assert first.lines[0].cells[-1] == "1 launch failed, 1 run rejected"
+        judged = source.read(reader, 1)  # the first look need not wait for verdicts
+        assert judged.lines[0].cells[-1].startswith("No candidate is shown to beat the default")
+        assert source.read(reader, 1) is judged
         writer.update(SessionRecord, 1, message="stopped by hand\x1b[31m")
-        assert "stopped by hand" in source.read(reader, 1).lines[0].cells[-1]
+        assert "stopped by hand" in source.read(reader, 1).said
+        assert source.read(reader, 1).said.isprintable()
+        writer.update(SessionRecord, 1, raw={"sentence": "kept [/x]\x1b[2J with it"})
+        assert source.read(reader, 1).lines[0].cells[-1] == "kept [/x] with it"
 
 
 def test_a_line_of_the_list_is_clean_and_found_by_its_words(tmp_path: Path) -> None:

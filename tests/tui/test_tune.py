@@ -23,7 +23,6 @@ from tui.widgets.ask_line import AskLine
 from tui.widgets.confirm import Confirm
 from tui.widgets.copy import CopyPanel
 from tui.widgets.grid_editor import GridEditor
-from tui.widgets.price_table import PriceTable
 from tui.widgets.results_table import ResultsTable
 from tui.widgets.status_line import StatusLine
 from tui.widgets.workload_form import WorkloadForm

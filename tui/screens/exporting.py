@@ -7,8 +7,13 @@ from tui import session_files
 from tui.screens.base import LlmtuneScreen
 from tui.widgets.choose import Choose
 
-FORMATS = {"c": "csv", "j": "json", "m": "md"}
-WORDS = {"c": "CSV: one line a candidate, workload and metric", "j": "JSON", "m": "Markdown"}
+FORMATS = {"h": "html", "m": "md", "j": "json", "c": "csv"}
+WORDS = {
+    "h": "HTML: one file with its pictures, to read and to print",
+    "m": "Markdown",
+    "j": "JSON: all that is known",
+    "c": "CSV: one line a run",
+}
 
 
 class ExportingScreen(LlmtuneScreen):

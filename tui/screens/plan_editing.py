@@ -22,9 +22,10 @@ from tui.widgets.ask_line import AskLine
 from tui.widgets.confirm import Confirm
 from tui.widgets.grid_editor import GridEditor
 from tuning import certainty
+from tuning.calibration import calibration
 from tuning.demo import demo_plan
 from tuning.figures import duration_text
-from tuning.plan_file import load_plan
+from tuning.plan_file import load_plan, plan_toml
 from tuning.records import Plan, PlanError
 from tuning.sessions import create_session, start_keeper
 from tuning.verdict.outlook import Price
@@ -33,6 +34,7 @@ EDIT_BINDINGS = (
     Binding("ctrl+s,S", "start", "start", key_display="^s", tooltip="start the session, after one question"),
     Binding("ctrl+o", "load", "open plan", tooltip="fill the form from a plan file"),
     Binding("ctrl+t", "save", "save plan", tooltip="write the form as a plan file"),
+    Binding("C", "calibrate", "calibrate", tooltip="measure the default against itself, for this machine's noise"),
 )
 
 
@@ -61,8 +63,12 @@ class PlanEditing(LlmtuneScreen):
     def _edited(self, message: GridEditor.Edited) -> None:
         if message.form != self._filled and self.query_one(GridEditor).display:
             self._editing = True  # a session that begins elsewhere does not take the form away
+        self.count_anew()
+
+    def count_anew(self) -> None:
+        """Times or noise are known better now."""
         if self._base is not None:
-            self._count(message.form, self._base, self._basis)
+            self._count(self.query_one(GridEditor).form, self._base, self._basis)
 
     @work(thread=True, exclusive=True, group="preview", description="counts what the plan costs")
     def _count(self, form: PlanForm, base: Plan, basis: Basis) -> None:
@@ -113,6 +119,28 @@ class PlanEditing(LlmtuneScreen):
         def answered(yes: bool | None) -> None:
             if yes:
                 self._begin(plan, found.toml)
+
+        self.app.push_screen(Confirm(question, "start it"), answered)
+
+    def action_calibrate(self) -> None:
+        """Ask once, with what it will cost, and measure the default against itself."""
+        form = self.query_one(GridEditor).form
+        if self._base is None:
+            return
+        found = plan_preview.preview(form, self._base, self._basis)
+        if found.plan is None:
+            self.say(found.mistakes[0] if found.mistakes else "there is no plan yet", error=True)
+            return
+        plan = calibration(found.plan)
+        launches, seconds, price = plan_preview.calibration_cost(found)
+        question = (
+            f"Measure the default against itself: {launches} launches, about {duration_text(seconds)}{price}? "
+            "Its noise then says what each number of blocks finds, and helps where candidates are few."
+        )
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self._begin(plan, plan_toml(plan))
 
         self.app.push_screen(Confirm(question, "start it"), answered)
 

@@ -150,9 +150,10 @@ class ServersScreen(LlmtuneScreen):
 
     def action_new(self, line: str = "", name: str = "") -> None:
         """The form that starts a server."""
-        self.app.push_screen(NewServer(line, name), self._started)
+        self.app.push_screen(NewServer(line, name), self.choose_started)
 
-    def _started(self, server_id: int | None) -> None:
+    def choose_started(self, server_id: int | None) -> None:
+        """Put the cursor on a server that was just started; None where none was."""
         if server_id is not None:
             self._chosen = server_id
             self.say(f"server {server_id} is starting; its keeper goes on without this screen")

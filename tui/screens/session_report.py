@@ -17,8 +17,10 @@ from tui.grid_text import value_text
 from tui.report_source import ReportSnapshot, ReportSource
 from tui.screens.base import Number
 from tui.screens.exporting import ExportingScreen
+from tui.screens.pareto import ParetoScreen
 from tui.screens.plot import PlotScreen
 from tui.screens.run_list import RunListScreen
+from tui.screens.serving import ServingScreen
 from tui.tune_lines import failure_lines
 from tui.tune_view import TuneView, serve_line
 from tui.verdict_cells import note_lines
@@ -80,7 +82,7 @@ def details(found: ReportSnapshot, width: int) -> Content:
     return Content("\n\n").join([head, *([parts] if parts.plain else []), Content(surroundings(found.view))])
 
 
-class SessionReportScreen(ExportingScreen):
+class SessionReportScreen(ExportingScreen, ServingScreen):
     """Opened from the list or from Tune; it goes on filling while the session runs."""
 
     LEGEND: ClassVar[tuple[Number, ...]] = (
@@ -90,13 +92,15 @@ class SessionReportScreen(ExportingScreen):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "back", "back"),
-        Binding("w", "workload", "workload", tooltip="the next workload"),
+        Binding("w", "workload", "workload", show=False, tooltip="the next workload"),
         Binding("m", "metric", "metric", tooltip="the next metric in the table"),
         Binding("M", "metric(-1)", show=False),
         Binding("r", "runs", "runs", tooltip="every run of the session; enter opens one as charts"),
         Binding("g", "plot", "plot", tooltip="plot a metric against a parameter"),
+        Binding("P", "pareto", "pareto", tooltip="throughput against latency"),
         Binding("e", "export", "export", tooltip="write HTML, Markdown, JSON or CSV to the exports folder"),
-        Binding("y", "copy", "copy", tooltip="the chosen candidate's whole command line"),
+        Binding("S", "serve", "serve", tooltip="serve the winner or the chosen candidate, after one question"),
+        Binding("y", "copy", "copy", show=False, tooltip="the chosen candidate's whole command line"),
     ]
 
     DEFAULT_CSS = """
@@ -131,6 +135,7 @@ class SessionReportScreen(ExportingScreen):
         first, self._found = self._found is None, snapshot
         if snapshot.view is not self.query_one(SessionPanel).view:
             self.query_one(SessionPanel).show(snapshot.view)
+            self.refresh_bindings()  # it may be over now
         self.redraw()
         if first:
             self.app.ask()  # what comes with the second look
@@ -150,6 +155,19 @@ class SessionReportScreen(ExportingScreen):
     def action_metric(self, step: int = 1) -> None:
         """Another metric in the table."""
         self.query_one(SessionPanel).next_metric(step)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Nothing is served while the session goes on."""
+        return action != "serve" or (self.is_mounted and self.may_serve(self.query_one(SessionPanel).view))
+
+    def action_serve(self) -> None:
+        """The winner, or the chosen candidate, as a server by hand."""
+        panel = self.query_one(SessionPanel)
+        self.ask_serve(panel.view, panel.candidate)
+
+    def action_pareto(self) -> None:
+        """Throughput against latency."""
+        self.app.push_screen(ParetoScreen(self._session_id, self.query_one(SessionPanel).workload))
 
     def action_plot(self) -> None:
         """Draw what the table shows."""

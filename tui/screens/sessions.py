@@ -31,8 +31,18 @@ if TYPE_CHECKING:
 
 WIDTHS = (5, 17, 14, 6, 9, 12)  # each with one blank before it; the last column has what is left
 RIGHT = frozenset({0, 3, 4})
+WIDE_FROM = 110
+"""Cells from which a line has candidates and runs; else the outcome has their room."""
+NARROW, NARROW_WIDTHS = (0, 1, 2, 5, 6), (5, 14, 14, 12)
 NOTHING = "Nothing was measured here yet. 3 opens the editor of a plan; `llmtune demo` shows one."
 MARK = "◆"
+
+
+def laid(cells: Sequence[str], width: int) -> str:
+    """The cells of a line in their columns, as many as there is room for."""
+    if width >= WIDE_FROM:
+        return in_columns(cells, WIDTHS, RIGHT, width, gap=1)
+    return in_columns([cells[at] for at in NARROW], NARROW_WIDTHS, RIGHT, width, gap=1)
 
 
 class SessionTable(LineList):
@@ -77,7 +87,7 @@ class SessionTable(LineList):
         return self._lines[self.at] if self.at < len(self._lines) else None
 
     def line(self, at: int, width: int) -> str:
-        text = in_columns(self._lines[at].cells, WIDTHS, RIGHT, width, gap=1)
+        text = laid(self._lines[at].cells, width)
         return MARK + text[1:] if self._lines[at].id in self._marked else text
 
 
@@ -89,7 +99,7 @@ class SessionsScreen(FilteringScreen, ExportingScreen):
         Number("cand.", "candidates beside the default"),
         Number("runs", "measured runs made, of those the plan comes to if every candidate stays to the end"),
         Number("begun", "month-day and time of day, here"),
-        Number("largest", "the effect of the chosen session that is furthest from 0, whichever way; no verdict"),
+        Number("outcome", "the verdict in one sentence, whole below the list; without one what failed or was rejected"),
     )
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -100,7 +110,7 @@ class SessionsScreen(FilteringScreen, ExportingScreen):
         Binding("space", "mark", "mark", tooltip="mark the session, or take its mark away; two marked are compared"),
         Binding("c", "compare", "compare", tooltip="compare the two marked sessions, or the marked one with this"),
         Binding("g", "plot", "plot", tooltip="plot a metric against a parameter"),
-        Binding("e", "export", "export", tooltip="write CSV, JSON or Markdown to the exports folder"),
+        Binding("e", "export", "export", tooltip="write HTML, Markdown, JSON or CSV to the exports folder"),
         Binding("i", "imports", "imports", tooltip="results measured elsewhere, that `llmtune import` has read"),
         # Not in the last line, which has 80 cells.
         Binding("d", "delete", "delete", show=False, tooltip="delete the session, after one question"),
@@ -114,7 +124,7 @@ class SessionsScreen(FilteringScreen, ExportingScreen):
     SessionsScreen.-tall SessionPanel { display: block; }
     SessionsScreen SessionPanel.-none { display: none; }
     SessionsScreen SessionPanel #progress, SessionsScreen SessionPanel #below { display: none; }
-    SessionsScreen #said { height: auto; max-height: 2; padding: 0 1; color: $text-muted; }
+    SessionsScreen #said { height: auto; max-height: 3; padding: 0 1; color: $text-muted; }
     """
 
     def __init__(self) -> None:
@@ -164,7 +174,7 @@ class SessionsScreen(FilteringScreen, ExportingScreen):
             panel.show(view)
 
     def redraw(self) -> None:
-        self.query_one("#heads", Static).update(Content(in_columns(TITLES, WIDTHS, RIGHT, self.size.width, gap=1)))
+        self.query_one("#heads", Static).update(Content(laid(TITLES, self.size.width)))
 
     def fill(self) -> None:
         table = self.query_one(SessionTable)
@@ -196,7 +206,7 @@ class SessionsScreen(FilteringScreen, ExportingScreen):
             Command("Mark", "For a comparison of two sessions", self.action_mark),
             Command("Compare", "The two marked sessions", self.action_compare),
             Command("Plot", "A metric against a parameter", self.action_plot),
-            Command("Export", "CSV, JSON or Markdown", self.action_export),
+            Command("Export", "HTML, Markdown, JSON or CSV", self.action_export),
             Command("Delete the session", "Asks once", self.action_delete),
         )
 

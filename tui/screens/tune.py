@@ -17,7 +17,9 @@ from tui.hindrance import hindrance
 from tui.metric_text import metric_name
 from tui.palette import Command
 from tui.screens.base import Number
+from tui.screens.pareto import ParetoScreen
 from tui.screens.plan_editing import EDIT_BINDINGS, PlanEditing
+from tui.screens.serving import ServingScreen
 from tui.screens.session_report import SessionReportScreen
 from tui.tune_source import TuneSnapshot, TuneSource
 from tui.tune_view import LIVE_STATES, TuneView, launch_name, serve_line
@@ -32,11 +34,13 @@ from tuning.sessions import MachineChanged, start_keeper
 if TYPE_CHECKING:
     from store.reader import Reader
 
-LIVE_ACTIONS = frozenset({"add", "skip", "pause", "stop", "metric", "workload", "report", "copy", "resume", "edit"})
-EDIT_ACTIONS = frozenset({"start", "load", "save"})
+LIVE_ACTIONS = frozenset(
+    {"add", "skip", "pause", "stop", "metric", "workload", "report", "copy", "resume", "edit", "serve", "pareto"}
+)
+EDIT_ACTIONS = frozenset({"start", "load", "save", "calibrate"})
 
 
-class TuneScreen(PlanEditing):
+class TuneScreen(PlanEditing, ServingScreen):
     """`esc` leaves a field, so that the number keys change screens again; F1 to F4 change them from within a field."""
 
     AUTO_FOCUS = ""
@@ -65,12 +69,14 @@ class TuneScreen(PlanEditing):
         Binding("x", "skip", "skip", tooltip="launch the chosen candidate no more"),
         Binding("p", "pause", "pause", tooltip="pause after the run in progress, or go on"),
         Binding("S", "stop", "stop", tooltip="stop the session; what is measured stays"),
+        Binding("S", "serve", "serve", tooltip="serve the winner or the chosen candidate, after one question"),
         Binding(
             "R", "resume", "resume", tooltip="a new keeper for a session whose keeper is gone, or that was stopped"
         ),
         Binding("m", "metric", "metric", tooltip="the next metric in the table"),
         Binding("M", "metric(-1)", show=False),
         Binding("w", "workload", "workload", show=False, tooltip="the next workload"),
+        Binding("P", "pareto", "pareto", tooltip="throughput against latency"),
         Binding("o", "report", "open", tooltip="open the session's report"),
         Binding("e", "edit", "edit", tooltip="the editor, filled with this session's plan"),
         Binding("y", "copy", "copy", tooltip="the chosen candidate's whole command line"),
@@ -97,7 +103,7 @@ class TuneScreen(PlanEditing):
 
     def refresh_from_store(self, reader: "Reader") -> TuneSnapshot:
         """The chosen session, or the one that goes on, and what the editor starts from."""
-        snapshot = self._source.read(reader, self._chosen, utc_now())
+        snapshot = self._source.read(reader, self._chosen, utc_now(), self._editing)
         view = snapshot.view
         if view is None or view.session.id is None or not view.keeper_alive:
             return snapshot
@@ -105,9 +111,11 @@ class TuneScreen(PlanEditing):
 
     def show(self, snapshot: TuneSnapshot) -> None:
         """Fill the table, or the editor where there is no session."""
-        self._basis = snapshot.basis
+        changed, self._basis = snapshot.basis != self._basis, snapshot.basis
         if self._filled is None:
             self._fill(snapshot.last_plan or self._first_plan())
+        elif changed:
+            self.count_anew()
         if snapshot.view is not None:
             self._chosen = snapshot.view.session.id
             if snapshot.view is not self._panel.view:
@@ -136,6 +144,8 @@ class TuneScreen(PlanEditing):
         goes_on = view.session.state in LIVE_STATES and view.keeper_alive
         if action in ("add", "skip", "pause", "stop"):
             return goes_on
+        if action == "serve":
+            return self.may_serve(view)
         if action == "resume":
             return not view.keeper_alive and view.session.state != "done"
         return action != "workload" or len(view.workloads) > 1
@@ -192,6 +202,15 @@ class TuneScreen(PlanEditing):
         view, chosen = self._view, self._panel.candidate
         if view is not None and view.plan is not None and chosen is not None:
             self.app.push_screen(CopyPanel(serve_line(view.plan, chosen), "command line"))
+
+    def action_pareto(self) -> None:
+        """Throughput against latency."""
+        if self._chosen is not None:
+            self.app.push_screen(ParetoScreen(self._chosen, self._panel.workload))
+
+    def action_serve(self) -> None:
+        """The winner, or the chosen candidate, as a server by hand."""
+        self.ask_serve(self._view, self._panel.candidate)
 
     def action_report(self) -> None:
         """Open the report."""
