@@ -78,7 +78,7 @@ class Sweep:
         self._plan = plan
         self._candidates = candidates
         self._raw = session.raw
-        self._block = 0
+        self._block = max(len(self._blocks) - 1, 0)  # the one that what is added joins
         self._journal = journal
         self._controls = controls
         self._launch = launch
@@ -92,18 +92,20 @@ class Sweep:
     async def run(self) -> None:
         """Until all blocks are done or no candidate is left. Raises Interrupted("stop"), BaselineFailed."""
         for block in range(self._plan.decide.blocks):
-            self._block = block
+            self._block = max(block, self._block)
             if not await self._draw(block):
                 self._block = self._plan.decide.blocks  # nothing can be added from here on
                 await self._journal.event(f"no candidate is left after {block} of {self._plan.decide.blocks} blocks")
                 break
+            newest = block == len(self._blocks) - 1  # those before it were looked at when it was drawn
             while True:  # asked anew each time: one may be added meanwhile, and a later run may reject an earlier one
                 if open_cells := self._open(block):
                     await self._one(open_cells[0])
-                elif not await self._baseline_again(block):
+                elif not newest or not await self._baseline_again(block):
                     break
-            self._block = block + 1  # what is added from here on joins the next block
-            await self._look(block)
+            self._block = max(block + 1, self._block)
+            if newest:
+                await self._look(block)
 
     async def add(self, settings: dict[str, Any]) -> int:
         """A further candidate: launched last in the block that runs, drawn like the others in the next. Returns its

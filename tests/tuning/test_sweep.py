@@ -209,7 +209,6 @@ async def test_a_candidate_can_be_added_while_it_runs(world: World) -> None:
     assert {(block, 3, 1) for block in range(2)} <= set(world.launched)
 
     late = world.sweep(Controls())  # all is done: a candidate added now is launched last in the last block
-    late._block = 1
     index = await late.add({"max-num-seqs": 1})
     await late.run()
     assert world.launched[-1] == (1, index, 1)

@@ -150,6 +150,7 @@ async def test_killed_between_a_block_and_its_look_the_look_is_made_when_it_goes
         world.judge = world.judged
         await world.sweep(Controls()).run()
         assert {block for block, candidate in launches(world) if candidate == 1} == {0, 1}
+        assert "judged after block 2" in world.session().raw["out"]["1"]
 
 
 async def test_the_block_in_which_a_session_was_stopped_does_not_count(tmp_path: Path) -> None:
