@@ -14,6 +14,9 @@ ALL_LINEAR = "all-linear"
 ATTENTION_QV = ("q_proj", "v_proj")
 """The two that the LoRA paper settles on (Hu et al. 2021, arXiv:2106.09685, section 7.1)."""
 
+MAX_LENGTH = 1024
+"""Tokens of an example, unless a person says otherwise."""
+
 Quantization = Literal["nf4", "none"]
 DType = Literal["auto", "bfloat16", "float16", "float32"]
 
@@ -79,7 +82,7 @@ class TrainingSettings:
     accumulation: int = 8
     epochs: float | None = 3.0
     steps: int | None = None
-    max_length: int = 1024
+    max_length: int = MAX_LENGTH
     gradient_checkpointing: bool = True
     dtype: DType = "auto"
     quantization: Quantization = "nf4"

@@ -19,9 +19,45 @@ def add_lora(
         parents = [shared, *extra, as_json]
         return actions.add_parser(name, help=text, description=text, parents=parents, allow_abbrev=False)
 
+    _prepare(add("prepare", "a data set from a file of conversations: a report first, then a decision", vllm))
     add("list", "adapters, trainings and datasets")
     _show(add("show", "one version of an adapter: its files, and what vLLM makes of it", vllm))
     _import(add("import", "keep an adapter that was made elsewhere", vllm))
+
+
+def _prepare(prepare: argparse.ArgumentParser) -> None:
+    prepare.add_argument(
+        "file", metavar="FILE", help="JSON, JSON lines or CSV: alpaca, messages, ShareGPT, prompt/completion"
+    )
+    prepare.add_argument("--model", metavar="MODEL", help="whose tokenizer and chat template count the tokens")
+    prepare.add_argument(
+        "--max-length", type=_length, metavar="N", help="leave out what is longer, in tokens (1024 with --model)"
+    )
+    prepare.add_argument(
+        "--validation", type=_share, default=0.1, metavar="SHARE", help="so much is held out (0.1), from 0 to 0.5"
+    )
+    prepare.add_argument("--seed", type=int, default=0, metavar="S", help="draws the part that is held out (0)")
+    prepare.add_argument("--name", metavar="NAME", help="what to call it (the file's name where not given)")
+    prepare.add_argument("--python", metavar="PATH", help="a Python that has transformers (vLLM's where not given)")
+    prepare.add_argument("--yes", action="store_true", help="keep it without being asked")
+
+
+def _length(text: str) -> int:
+    try:
+        if (value := int(text)) >= 1:
+            return value
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError(f"{text} is not a number of tokens")
+
+
+def _share(text: str) -> float:
+    try:
+        if 0 <= (value := float(text)) <= 0.5:
+            return value
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError(f"{text} is not a share from 0 to 0.5")
 
 
 def _adapter(action: argparse.ArgumentParser) -> None:
