@@ -16,7 +16,7 @@ def insert(writer: Writer, rows: tuple[SessionRecord, list[LaunchRecord], list[R
     number = writer.insert(replace(session, id=None))
     ids = {each.id: writer.insert(replace(each, id=None, session_id=number)) for each in launches}
     for run in runs:
-        writer.insert(replace(run, session_id=number, launch_id=ids[run.launch_id] or 0))
+        writer.insert(replace(run, id=None, session_id=number, launch_id=ids[run.launch_id] or 0))
     return number
 
 
