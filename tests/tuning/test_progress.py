@@ -95,3 +95,16 @@ def test_the_time_used_is_that_of_the_launches() -> None:
     assert seconds_used(launches, at(730)) == pytest.approx(230)
     assert seconds_used([launch(0, 0, started_at=None)], at(9)) == 0
     assert seconds_used([launch(0, 0, start=100, finished_at=at(50))], at(9)) == 0
+
+
+def test_a_session_whose_candidates_have_all_left_has_no_further_block() -> None:
+    launches, runs = block_zero()
+    drawn = [[{"block": 0, "position": index, "candidate": index, "slot": 0} for index in range(3)]]
+    left = progress(launches, runs, raw={"blocks": drawn, "out": {"1": "judged after block 1", "2": "judged"}})
+    assert (len(left.cells), left.runs_planned, left.seconds_left) == (3, 9, 0)
+
+
+def test_a_block_to_come_has_the_baseline_as_often_as_those_in_play_need() -> None:
+    seven = plan(grid={"max-num-seqs": tuple(range(20, 27))}, decide=Decide(blocks=1))
+    assert len(progress([], [], of=seven).cells) == 7 + 3
+    assert len(progress([], [], of=seven, raw={"out": {"1": "skipped, as asked"}}).cells) == 6 + 2
