@@ -11,6 +11,7 @@ from store.records import SessionRecord
 from tests.tui.compared_sessions import record_three
 from tests.tui.test_sessions import on_list
 from tests.tui.test_tune import LARGE, SMALL, app_on, said, text_of, until
+from tests.tui.tune_session import record_session
 from tui import session_files
 from tui.cli import main
 from tui.screens import base
@@ -184,3 +185,19 @@ async def test_it_is_read_again_only_when_one_of_them_changed(place: Path) -> No
         with open_writer(place / "data" / "llmtune.db") as writer:
             writer.update(SessionRecord, 2, name="renamed")
         await until(pilot, lambda: '2 "renamed" (B)' in text_of(pilot))
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE])
+async def test_names_from_outside_stay_text(tmp_path: Path, size: tuple[int, int]) -> None:
+    (tmp_path / "data").mkdir()
+    with open_writer(tmp_path / "data" / "llmtune.db") as writer:
+        record_session(writer)
+        record_session(writer)
+    async with app_on(tmp_path).run_test(size=size) as pilot:
+        await on_list(pilot, "awq")
+        await pilot.press("space", "down", "c")
+        await until(pilot, lambda: isinstance(pilot.app.screen, CompareScreen) and "[/bold]" in text_of(pilot))
+        await pilot.press("m", "end")
+        await until(pilot, lambda: "effect of what was changed" in " ".join(text_of(pilot).split()))
+        assert "\x1b" not in text_of(pilot)
+        assert "\u202e" not in text_of(pilot)

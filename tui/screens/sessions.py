@@ -13,10 +13,8 @@ from store.errors import StoreError
 from tui import session_files
 from tui.palette import Command
 from tui.screens.base import Number
-from tui.screens.compare import CompareScreen
 from tui.screens.exporting import ExportingScreen
 from tui.screens.filtering import FilteringScreen
-from tui.screens.imports import ImportsScreen
 from tui.screens.plot import PlotScreen
 from tui.screens.session_report import SessionReportScreen
 from tui.sessions_view import TITLES, SessionLine, SessionsSnapshot, SessionsSource, matching
@@ -231,10 +229,14 @@ class SessionsScreen(FilteringScreen, ExportingScreen):
         if len(pair) != 2:
             self.say("mark two sessions with space, or one and go to the other; then c compares them", error=True)
             return
+        from tui.screens.compare import CompareScreen  # as below: the list opens sooner without
+
         self.app.push_screen(CompareScreen(*sorted(pair)))
 
     def action_imports(self) -> None:
         """What was measured elsewhere."""
+        from tui.screens.imports import ImportsScreen
+
         self.app.push_screen(ImportsScreen())
 
     def action_plot(self) -> None:
