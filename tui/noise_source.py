@@ -26,7 +26,7 @@ class NoiseSource:
     def read(self, reader: "Reader") -> tuple[KnownNoise, ...]:
         """The newest first; the same object as before where nothing new was found."""
         wanted = worth_reading(reader.sessions(OVER), reader.newest_session())
-        unread = next((one for one in wanted if self._found.get(one.id or 0, (None,))[0] is not one), None)
+        unread = next((one for one in wanted if self._found.get(one.id or 0, (None,))[0] != one), None)
         if unread is not None:
             self._found[unread.id or 0] = (unread, noise_of(reader, unread))
         known = (self._found.get(one.id or 0, (None, None))[1] for one in wanted)

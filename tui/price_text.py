@@ -8,13 +8,12 @@ from tui.metric_text import money
 from tuning.figures import duration_text
 from tuning.verdict.outlook import Price
 
-HEADS = "  blocks  finds      launches        time                      money"
-_WIDTHS = (8, 11, 16, 26)
 PENDING = "…"
+_WIDTHS = (10, 10, 14, 26)
 
 
 def price_line(blocks: int, price: Price | None, smallest_effect: float, chosen: bool) -> str:
-    """`● 4       ✓ 1.9 %    37, 60 at most  1 h 01 min, 1 h 40 min    $2.03, $3.33`: what is to be expected if nothing
+    """`● 4       ✓ 1.9 %   37, ≤ 60      61 min, ≤ 1 h 40 min      $2.03, ≤ $3.33`: what is to be expected if nothing
     differs, and what it comes to at most. ✓ where an effect as small as the one worth having is found."""
     mark = f"{'●' if chosen else '○'} {blocks}"
     if price is None:
@@ -54,3 +53,6 @@ def _both(expected: str, most: str) -> str:
 def _columns(*cells: str) -> str:
     padded = [cell.ljust(width) for cell, width in zip(cells, _WIDTHS, strict=False)]
     return "".join([*padded, *cells[len(_WIDTHS) :]]).rstrip()
+
+
+HEADS = _columns("  blocks", "  finds", "launches", "time", "money")

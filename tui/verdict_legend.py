@@ -17,3 +17,22 @@ VERDICT_LEGEND: Final = (
     Number("noise", "standard deviation between runs of a launch, and between launches beyond that"),
     Number("drift", "a change from block to block that is more than noise; effects are taken within blocks"),
 )
+
+PRICE_LEGEND: Final = (
+    Number("worth having, %", "the smallest effect that matters, and the margin within which two are equivalent"),
+    Number("limits", "what a winner must keep, separated by commas: chat.p99_ttft_ms <= 500, error_rate == 0"),
+    Number("finds", "so large a gain is found in 80 of 100 sessions; ✓ where that is as small as is worth having"),
+    Number("37, ≤ 60", "expected where nothing differs from the default, and where no candidate leaves early"),
+    Number("noise of a launch", "of an earlier session here, best of one that C made; without any it is assumed"),
+    Number("time, money", "launches times seconds a launch, plus runs times seconds a run; said from where"),
+)
+
+TUNE_LEGEND: Final = (
+    Number("block n of m", "a block is one fresh launch of every candidate in play, and one to three of the default"),
+    Number("n of m runs", "runs made of those planned, warm-ups too"),
+    *VERDICT_LEGEND,
+    Number("total tok/s", "the deciding metric: mean over launches. m shows another"),
+    Number("p99 TTFT", "the time to the first token that 99 % of requests stayed below, mean over launches"),
+    Number("about … left", "launches and runs still planned, each as long as those so far"),
+    *PRICE_LEGEND,
+)

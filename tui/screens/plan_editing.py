@@ -112,7 +112,7 @@ class PlanEditing(LlmtuneScreen):
             return
         price = f", {money(cost.money)}" if cost.money is not None else ""
         question = (
-            f'Start "{clean(plan.name, 30)}": {cost.launches} launches, {cost.runs} runs, '
+            f'Start "{clean(plan.name, 30)}": at most {cost.launches} launches, {cost.runs} runs, '
             f"about {duration_text(3600 * cost.hours)}{price} (time: {cost.basis})?"
         )
 

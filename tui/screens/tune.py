@@ -23,6 +23,7 @@ from tui.screens.serving import ServingScreen
 from tui.screens.session_report import SessionReportScreen
 from tui.tune_source import TuneSnapshot, TuneSource
 from tui.tune_view import LIVE_STATES, TuneView, launch_name, serve_line
+from tui.verdict_legend import TUNE_LEGEND
 from tui.widgets.ask_line import AskLine
 from tui.widgets.confirm import Confirm
 from tui.widgets.copy import CopyPanel
@@ -45,23 +46,7 @@ class TuneScreen(PlanEditing, ServingScreen):
 
     AUTO_FOCUS = ""
 
-    LEGEND: ClassVar[tuple[Number, ...]] = (
-        Number(
-            "block n of m", "a block is one fresh launch of every candidate in play, and one to three of the default"
-        ),
-        Number("n of m runs", "runs made of those planned, warm-ups too"),
-        Number("n", "launches measured; the runs on one launch are averaged, so n counts what is independent"),
-        Number("total tok/s", "the deciding metric: mean over launches. m shows another"),
-        Number(
-            "vs default",
-            "candidate against default within its blocks, with a 95 % interval that ignores how many are compared",
-        ),
-        Number("p99 TTFT", "the time to the first token that 99 % of requests stayed below, mean over launches"),
-        Number("about … left", "launches and runs still planned, each as long as those so far"),
-        Number(
-            "hours, $", "launches times seconds a launch, plus runs times seconds a run; the line below says from where"
-        ),
-    )
+    LEGEND: ClassVar[tuple[Number, ...]] = TUNE_LEGEND
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *EDIT_BINDINGS,

@@ -38,6 +38,11 @@ class ResultsTable(DataTable[Text]):
         key = self.coordinate_to_cell_key(self.cursor_coordinate).row_key.value
         return int(key) if key is not None else None
 
+    def choose(self, candidate: int) -> None:
+        """Put the cursor on a candidate, where it has a row."""
+        if str(candidate) in self.rows:
+            self.move_cursor(row=self.get_row_index(str(candidate)))
+
     def show(self, table: Table) -> None:
         """Bring the table to these columns and rows with as few changes as possible."""
         rows = table.rows

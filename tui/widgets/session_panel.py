@@ -114,7 +114,8 @@ class SessionPanel(Vertical):
 
     def show(self, view: TuneView) -> None:
         """Bring every line and cell to this view."""
-        if self._view is None or self._view.session.id != view.session.id:
+        another = self._view is None or self._view.session.id != view.session.id
+        if another:
             self.metric = None
         self._view = view
         names = view.workloads
@@ -129,6 +130,9 @@ class SessionPanel(Vertical):
         self._table("first", self.workload)
         if both:
             self._table("second", names[(names.index(self.workload) + 1) % len(names)])
+        judgement = view.result.judgement
+        if another and judgement is not None and judgement.winner is not None:
+            self.query_one("#first", ResultsTable).choose(judgement.winner)
         self.set_class(both, "-both")
         self.query_one("#second").display = self.query_one("#second-title").display = both
         failures = [*tune_lines.failure_lines(view), *verdict_cells.note_lines(view)]
