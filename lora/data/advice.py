@@ -3,7 +3,7 @@
 from collections import Counter
 
 from lora.data.faults import counts
-from lora.data.records import Examination
+from lora.data.records import Examination, FaultKind
 
 FEW = 50  # examples
 FEW_VALIDATION = 20  # examples; the interval of a difference of losses is wide below
@@ -26,7 +26,7 @@ def advice(found: Examination) -> list[str]:
     return said
 
 
-def _file(found: Examination, wrong: dict[str, int]) -> list[str]:
+def _file(found: Examination, wrong: dict[FaultKind, int]) -> list[str]:
     said = []
     if "cut_off" in wrong:
         last = next(fault for fault in found.faults if fault.kind == "cut_off")
@@ -54,7 +54,7 @@ def _template(found: Examination) -> list[str]:
     return []
 
 
-def _lengths(found: Examination, wrong: dict[str, int]) -> list[str]:
+def _lengths(found: Examination, wrong: dict[FaultKind, int]) -> list[str]:
     if "too_long" not in wrong or found.lengths is None:
         return []
     longest, most = found.lengths.longest, found.lengths.p95

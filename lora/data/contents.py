@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lora.data.decoding import has_bad_byte, has_surrogate
-from lora.data.records import Fault
+from lora.data.records import Fault, FaultKind
 from lora.records import Message, Role
 
 ROLE_NAMES: dict[str, Role] = {
@@ -31,7 +31,7 @@ _TOOL_FIELDS = ("tool_calls", "function_call")
 class Unusable(Exception):
     """Why a record gives no conversation."""
 
-    def __init__(self, kind: str, detail: str = "") -> None:
+    def __init__(self, kind: FaultKind, detail: str = "") -> None:
         super().__init__(kind)
         self.kind, self.detail = kind, detail
 

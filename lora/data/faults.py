@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from lora.data.records import Fault
+from lora.data.records import Fault, FaultKind
 
-KINDS: dict[str, str] = {
+KINDS: dict[FaultKind, str] = {
     "broken": "broken: no JSON",
     "encoding": "not UTF-8",
     "not_object": "no object with named fields",
@@ -26,14 +26,14 @@ KINDS: dict[str, str] = {
 }
 """Kinds of faults: a record with one is left out. In the order of the report; each follows a number of records."""
 
-REPAIRS: dict[str, str] = {
+REPAIRS: dict[FaultKind, str] = {
     "leading_answer": "begin with an answer: it is left off",
     "open_question": "end with a question: it is left off",
 }
 """What is changed so that a record can be used."""
 
 
-def counts(faults: Iterable[Fault]) -> dict[str, int]:
+def counts(faults: Iterable[Fault]) -> dict[FaultKind, int]:
     """How many there are of each kind, in the order of `KINDS` and `REPAIRS`; kinds without one are left out."""
     found = [fault.kind for fault in faults]
     return {kind: number for kind in (*KINDS, *REPAIRS) if (number := found.count(kind))}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lora.data.decoding import has_bad_byte
-from lora.data.records import Fault, Record
+from lora.data.records import Fault, FaultKind, Record
 
 _SPACE = re.compile(r"[ \t\n]*")
 _DECODER = json.JSONDecoder()
@@ -43,7 +43,7 @@ def parse_lines(text: str) -> Values:
         try:
             value = json.loads(line)
         except (ValueError, RecursionError) as error:
-            kind = "encoding" if has_bad_byte(line) else "broken"
+            kind: FaultKind = "encoding" if has_bad_byte(line) else "broken"
             faults.append(Fault(number, kind, _why(error)))
             continue
         _add(number, value, records, faults)

@@ -6,6 +6,12 @@ from typing import Any, Literal
 from lora.records import Example
 
 Container = Literal["json", "jsonl", "csv"]
+FaultKind = Literal[
+    "broken", "encoding", "not_object", "cut_off", "columns", "unknown_form", "no_answer", "empty_answer",
+    "empty_question", "roles", "unknown_role", "tools", "not_text", "half_character", "preference", "duplicate",
+    "too_long", "template",
+    "leading_answer", "open_question",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +24,11 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A record, or a part of the file, that cannot be used. `kind` is a key of `faults.KINDS`; `detail` says of this
-    one what that word does not."""
+    """A record, or a part of the file, that cannot be used. `faults.KINDS` has the words of `kind`;
+    `detail` says of this one what they do not."""
 
     line: int
-    kind: str
+    kind: FaultKind
     detail: str = ""
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from engine.text import clean
 from lora.data.advice import advice
 from lora.data.faults import KINDS, REPAIRS, counts, lines_text
-from lora.data.records import Examination, Fault, Spread
+from lora.data.records import Examination, Fault, FaultKind, Spread
 from lora.records import DataUnfit
 
 CONTAINERS = {"json": "JSON", "jsonl": "JSON lines", "csv": "CSV"}
@@ -19,7 +19,8 @@ def refuse_unusable(found: Examination) -> None:
     if found.usable:
         return
     first = next(iter(found.faults), None)
-    kind = max(counts(found.faults).items(), key=lambda each: each[1], default=("unknown_form", 0))[0]
+    number = counts(found.faults)
+    kind: FaultKind = max(number, key=lambda kind: number[kind], default="unknown_form")
     detail = next((fault.detail for fault in found.faults if fault.kind == kind and fault.detail), "")
     if kind in ("unknown_form", "no_answer", "not_object") or first is None:
         raise DataUnfit(
@@ -55,7 +56,7 @@ def report_lines(found: Examination) -> list[str]:
     return lines
 
 
-def _faults(label: str, faults: Iterable[Fault], words: dict[str, str]) -> list[tuple[str, str]]:
+def _faults(label: str, faults: Iterable[Fault], words: dict[FaultKind, str]) -> list[tuple[str, str]]:
     rows = []
     for kind, number in counts(faults).items():
         mine = [fault for fault in faults if fault.kind == kind]
@@ -121,7 +122,7 @@ def report_json(found: Examination) -> dict[str, Any]:
     }
 
 
-def _faults_json(faults: Iterable[Fault], words: dict[str, str]) -> list[dict[str, Any]]:
+def _faults_json(faults: Iterable[Fault], words: dict[FaultKind, str]) -> list[dict[str, Any]]:
     return [
         {
             "kind": kind,
