@@ -2,7 +2,9 @@
 
 from tuning.checks.finding import Finding, RunFacts
 
-CLIENT_CPU_PERC = 95.0  # of one core: the client is one event loop
+# Of one core: the client is one event loop. vLLM's own, saturated on purpose beside other programs on two cores, used
+# 94.8 % (and was late by 103 ms); on an H200 with 64 streams it used 15 %.
+CLIENT_CPU_PERC = 90.0
 CLIENT_LAG_MS = 50.0
 CLIENT_LAG_TOKENS = 5.0  # or as many of the server's own median gaps between tokens, if that is longer
 
