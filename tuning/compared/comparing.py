@@ -15,6 +15,7 @@ from tuning.compared.matching import (
     candidate_pairs,
     default_differences,
     model_trouble,
+    workload_label,
     workload_notes,
     workload_pairs,
 )
@@ -32,7 +33,8 @@ from tuning.compared.records import (
     Word,
     WorkloadComparison,
 )
-from tuning.compared.wording import environment_lines, notes_on, sentence_of, workload_label
+from tuning.compared.sentence import sentence_of
+from tuning.compared.wording import environment_lines, notes_on
 from tuning.deciding import session_deciding
 from tuning.judged import WorkloadJudgement
 from tuning.launch_values import log_values, measured, session_blocks

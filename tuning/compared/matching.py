@@ -63,6 +63,11 @@ def workload_pairs(a: Side, b: Side) -> tuple[list[tuple[Workload, Workload]], l
     return pairs, lines
 
 
+def workload_label(a: Workload, b: Workload) -> str:
+    """Its name, and B's where that is another."""
+    return clean(a.name if a.name == b.name else f"{a.name} (in B {b.name})", 120)
+
+
 def workload_notes(a: Workload, b: Workload) -> tuple[str, ...]:
     """What is not known to be the same, or is not, without making another load of it."""
     notes = []

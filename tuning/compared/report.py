@@ -14,7 +14,7 @@ from tuning.compared.records import (
     Word,
     WorkloadComparison,
 )
-from tuning.compared.wording import change_text
+from tuning.compared.sentence import change_text
 from tuning.document import Heading, Paragraph, Part, Points, Table
 from tuning.figures import ABSENT, figure, metric_title, percent
 from tuning.imported.words import counted

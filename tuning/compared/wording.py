@@ -1,4 +1,4 @@
-"""What is said of two sessions in plain words: the sentence, what differs around them, and what it cannot say."""
+"""What is said around two sessions in plain words: what differs between their machines, and what cannot be told."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -6,78 +6,11 @@ from datetime import UTC, datetime
 from engine.text import clean
 from store.clock import parse_utc
 from tuning.compared.matching import default_differences, model_note
-from tuning.compared.records import Change, Side, Word, WorkloadComparison
+from tuning.compared.records import CandidateComparison, Side, WorkloadComparison
 from tuning.environment_change import COMPARED, differences
-from tuning.figures import effect_text, metric_title, percent
 from tuning.imported.words import counted, span_text
-from tuning.records import Effect, Workload
 
 LIVE = ("waiting", "running", "paused")
-_MOST_NAMED = 3
-
-
-def workload_label(one: Workload, other: Workload) -> str:
-    """Its name, and B's where that is another."""
-    return clean(one.name if one.name == other.name else f"{one.name} (in B {other.name})", 120)
-
-
-def change_text(change: Change) -> str:
-    """`+1.4 % [−0.3, +3.1]`."""
-    return effect_text(Effect(0, change.change, change.low, change.high))
-
-
-def sentence_of(workloads: Sequence[WorkloadComparison], refused: Sequence[str], margin: float) -> str:
-    """Both sessions in one or two sentences: the effects, then the defaults themselves."""
-    if not workloads:
-        return f"Not compared: {'; '.join(refused)}."
-    several = sum(sum(metric.decides for metric in workload.metrics) for workload in workloads) > 1
-    rows = [
-        (workload, metric, each)
-        for workload in workloads
-        for metric in workload.metrics
-        if metric.decides
-        for each in metric.candidates
-    ]
-    parts = []
-    if not rows:
-        parts.append("No candidate was measured in both.")
-    else:
-        differ = [
-            f"{clean(each.label, 40)}{f' in {workload.label} by {metric_title(metric.metric)}' if several else ''} "
-            f"({percent(each.a.effect.change)} in A, {percent(each.b.effect.change)} in B)"
-            for workload, metric, each in rows
-            if each.word == "differs"
-        ]
-        words = [each.word for *_, each in rows]
-        found = [f"{len(differ)} differ{'s' if len(differ) == 1 else ''}: {_named(differ)}"] if differ else []
-        phrases: tuple[tuple[Word, str, str], ...] = (
-            ("agrees", f"agrees within {_share(margin)}", f"agree within {_share(margin)}"),
-            ("not told apart", "is not told apart", "are not told apart"),
-            ("says nothing", "has too few launches to say", "have too few launches to say"),
-        )
-        for word, singular, plural in phrases:
-            if number := words.count(word):
-                found.append(f"{number} {singular if number == 1 else plural}")
-        parts.append(f"Of {counted(len(rows), 'effect')} measured in both, {'; '.join(found)}.")
-    for workload in workloads:
-        for metric in workload.metrics:
-            if metric.decides and metric.baseline.word == "differs":
-                where = f" in {workload.label}" if several else ""
-                change = change_text(metric.baseline.difference)
-                parts.append(
-                    f"The default's own {metric_title(metric.metric)}{where}: {change} from A to B, time and machine "
-                    "included."
-                )
-    return " ".join(parts)
-
-
-def _named(differ: Sequence[str]) -> str:
-    more = len(differ) - _MOST_NAMED
-    return ", ".join(differ[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-
-
-def _share(margin: float) -> str:
-    return f"{100 * margin:g} %"
 
 
 def environment_lines(a: Side, b: Side) -> tuple[str, ...]:
@@ -112,6 +45,11 @@ def notes_on(a: Side, b: Side, workloads: Sequence[WorkloadComparison], set_asid
             "does not touch it. All differences of effects share the two defaults: where they all lean one way, it is "
             "a default that changed."
         )
+    if lone := _decided_in_one(rows):
+        notes.append(
+            f"{', '.join(lone)}: decided in one of the two, and yet no difference between them is shown. That one "
+            "session was sure and the other not is no difference of effects."
+        )
     if any({each.a.verdict, each.b.verdict} & {"better", "worse"} for each in rows):
         notes.append(
             "An effect that made its candidate leave early, or that was picked as the largest, lies too far from 0 on "
@@ -132,6 +70,20 @@ def notes_on(a: Side, b: Side, workloads: Sequence[WorkloadComparison], set_asid
         counts = f"{set_aside[0]} in A, {set_aside[1]} in B"
         notes.append(f"Launches set aside as outliers, as the sessions' own reports do: {counts}.")
     return tuple(notes)
+
+
+def _decided_in_one(rows: Sequence[CandidateComparison]) -> list[str]:
+    """The candidates that are better, or worse, in one session alone, though their effects are not told apart: "the
+    difference between significant and not significant is not itself statistically significant" (A. Gelman & H. Stern,
+    The American Statistician 60, 2006, 328-331)."""
+    sure = ("better", "worse")
+    return list(
+        dict.fromkeys(
+            clean(each.label, 40)
+            for each in rows
+            if each.word == "not told apart" and (each.a.verdict in sure) != (each.b.verdict in sure)
+        )
+    )
 
 
 def _time_note(a: Side, b: Side) -> str:

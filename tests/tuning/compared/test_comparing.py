@@ -34,7 +34,7 @@ def test_a_candidate_that_gains_less_in_one_of_them_differs() -> None:
     assert other.difference.high is not None
     assert other.difference.high < 0
     assert compared.sentence.startswith("Of 2 effects measured in both, 1 differs: seqs 256 (")
-    assert compared.sentence.endswith("1 is not told apart.")
+    assert compared.sentence.endswith("1 is not told apart. Better than the default in both: seqs 64.")
 
 
 def test_effects_of_quiet_machines_agree_although_their_levels_differ() -> None:
@@ -209,3 +209,12 @@ def test_what_cannot_be_said_is_said() -> None:
 def test_a_session_that_changed_machines_says_so() -> None:
     compared = compare(a_side(), later(raw={"earlier_environments": [{"vllm": "0.32.0"}]}))
     assert [line for line in compared.environment if line.startswith("B was begun on another machine")]
+
+
+def test_that_one_session_alone_was_sure_is_no_difference() -> None:
+    sure = a_side(effects={1: 0.04})
+    unsure = later(effects={1: 0.04}, launch_sd=0.03)
+    found = metric_of(compared := compare(sure, unsure)).candidates[0]
+    assert (found.a.verdict, found.b.verdict, found.word) == ("better", "undecided", "not told apart")
+    assert [note for note in compared.notes if note.startswith("seqs 64: decided in one of the two")]
+    assert "Better than the default in both" not in compared.sentence
