@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from store.clock import utc_now
 from store.private_files import write_private
+from store.records import SessionRecord
 from tui.commands.places import data_place, reading
 from tui.comparison_files import comparison_text
 from tui.output import UsageError, say, say_json
@@ -24,17 +25,15 @@ def run(args: argparse.Namespace) -> int:
     if args.json and form != "json":
         raise UsageError(f"--json and --format {form} contradict each other")
     with reading(data_place(args)) as reader:
-        a, b = _side(reader, args.a), _side(reader, args.b)
-    try:
-        compared = compare(a, b)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
+        first, second = (reader.find_session(word) for word in (args.a, args.b))
+        if first.id == second.id:
+            raise UsageError(f"session {first.id} was given twice: name two sessions")
+        compared = compare(_side(reader, first), _side(reader, second))
     _print(compared, form, args.out)
     return DONE if compared.workloads else FAILED
 
 
-def _side(reader: "Reader", word: str) -> Side:
-    session = reader.find_session(word)
+def _side(reader: "Reader", session: SessionRecord) -> Side:
     assert session.id is not None
     return side_of(session, reader.launches(session.id), reader.runs(session.id), utc_now())
 

@@ -7,10 +7,10 @@ hold at 1 − error: each at 1 − error/comparisons (Bonferroni), whatever ties
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from store.records import LaunchRecord, RunRecord, SessionRecord
-from tuning.compared.estimates import Estimates, estimates
+from tuning.compared.common import Common, common_metrics
+from tuning.compared.estimates import Estimates
 from tuning.compared.matching import (
     candidate_pairs,
     default_differences,
@@ -35,52 +35,14 @@ from tuning.compared.records import (
 )
 from tuning.compared.sentence import sentence_of
 from tuning.compared.wording import environment_lines, notes_on
-from tuning.deciding import session_deciding
 from tuning.judged import WorkloadJudgement
-from tuning.launch_values import log_values, measured, session_blocks
+from tuning.launch_values import session_blocks
 from tuning.plan_json import candidates_from_json, plan_from_json
 from tuning.records import Candidate, Workload
 from tuning.results import session_result
-from tuning.statistics import Estimate, bounds, difference
+from tuning.statistics import Estimate, bounds
 from tuning.verdict.student import ratio
 from tuning.verdict_words import verdict_text
-
-BESIDE = (
-    "total_tok_per_s",
-    "output_tok_per_s",
-    "requests_per_s",
-    "mean_ttft_ms",
-    "p99_ttft_ms",
-    "mean_itl_ms",
-    "p99_itl_ms",
-    "mean_e2el_ms",
-    "p99_e2el_ms",
-    "energy_j_per_token",
-)
-"""What is compared beside the deciding metrics, each for itself."""
-_UNKNOWN = Estimate(0.0, None, 0.0)
-
-
-@dataclass(frozen=True, slots=True)
-class _Common:
-    """One metric of a workload that both measured. `candidates` have launches that count in both."""
-
-    metric: str
-    decides: bool
-    a: Estimates
-    b: Estimates
-    candidates: tuple[tuple[Candidate, Candidate], ...]
-
-    def effects_apart(self, one: Candidate, other: Candidate) -> Estimate:
-        return difference(self.b.effects[other.index], self.a.effects[one.index])
-
-    def levels_apart(self) -> Estimate:
-        return difference(self.b.level or _UNKNOWN, self.a.level or _UNKNOWN)
-
-    def intervals(self) -> int:
-        """How many of its differences have one."""
-        apart = [self.levels_apart(), *(self.effects_apart(one, other) for one, other in self.candidates)]
-        return sum(each.se is not None for each in apart)
 
 
 def side_of(session: SessionRecord, launches: Sequence[LaunchRecord], runs: Sequence[RunRecord], now: str) -> Side:
@@ -101,13 +63,13 @@ def compare(a: Side, b: Side) -> SessionComparison:
     """What can be said of two sessions together. Two models, or two loads, are not compared; what differs around them
     is told all the same. ValueError for one session given twice."""
     if a.session.id == b.session.id:
-        raise ValueError(f"session {a.session.id} was given twice: name two sessions")
+        raise ValueError("a session agrees with itself, which says nothing")
     error = min(a.plan.decide.error, b.plan.decide.error)
     margin = min(a.plan.decide.smallest_effect, b.plan.decide.smallest_effect)
     trouble = model_trouble(a, b)
     pairs, refused = ([], [trouble]) if trouble else workload_pairs(a, b)
     candidates, only_a, only_b = candidate_pairs(a, b)
-    found = [(one, other, _common(a, b, one, other, candidates)) for one, other in pairs]
+    found = [(one, other, common_metrics(a, b, one, other, candidates)) for one, other in pairs]
     refused += [
         f"workload {workload_label(one, other)}: no metric was measured in complete blocks of both"
         for one, other, metrics in found
@@ -146,51 +108,8 @@ def compare(a: Side, b: Side) -> SessionComparison:
     )
 
 
-def _common(
-    a: Side, b: Side, one: Workload, other: Workload, candidates: Sequence[tuple[Candidate, Candidate]]
-) -> list[_Common]:
-    """What both measured of a workload: the deciding metrics first, then the others."""
-    by = a.result.metric.get(one.name), b.result.metric.get(other.name)
-    deciding = list(dict.fromkeys(metric for metric in by if metric is not None))
-    if one.goodput != other.goodput:  # of other bounds
-        deciding = [metric for metric in deciding if metric != "goodput_per_s"]
-    metrics = [*deciding, *(metric for metric in BESIDE if metric not in deciding)]
-    of_a, of_b = _estimates(a, one, metrics), _estimates(b, other, metrics)
-    return [
-        _Common(
-            metric,
-            metric in deciding,
-            of_a[metric],
-            of_b[metric],
-            tuple(
-                (first, second)
-                for first, second in candidates
-                if first.index in of_a[metric].effects and second.index in of_b[metric].effects
-            ),
-        )
-        for metric in metrics
-        if of_a[metric].level is not None and of_b[metric].level is not None
-    ]
-
-
-def _estimates(side: Side, workload: Workload, metrics: Sequence[str]) -> dict[str, Estimates]:
-    found = measured(side.runs, [(workload.name, metric) for metric in metrics])
-    fixed = session_deciding(side.session, side.plan)
-    rules = fixed.rules.get(workload.name)
-    candidates = rules.candidates if rules else max(1, len(side.candidates) - 1)
-    decides = fixed.metric.get(workload.name)
-    return {
-        metric: estimates(
-            log_values(found[workload.name, metric].logs(), side.blocks),
-            candidates,
-            fixed.prior.get(workload.name) if metric == decides else None,
-        )
-        for metric in metrics
-    }
-
-
 def _metric(
-    common: _Common,
+    common: Common,
     a: tuple[Side, Workload],
     b: tuple[Side, Workload],
     confidence: float,

@@ -188,7 +188,7 @@ def test_a_session_without_a_run_has_no_metric() -> None:
 
 
 def test_one_session_twice_is_refused() -> None:
-    with pytest.raises(ValueError, match="given twice"):
+    with pytest.raises(ValueError, match="agrees with itself"):
         compare(a_side(), a_side())
 
 
