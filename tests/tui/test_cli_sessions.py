@@ -235,3 +235,15 @@ def test_blocks_that_decide_nothing_are_refused(tmp_path: Path, capsys: pytest.C
     path.write_text(plan_toml(plan()))
     assert main(["sweep", str(path), "--blocks", "1"]) == 2
     assert "2 to 13 blocks" in capsys.readouterr().err
+
+
+def test_what_a_session_came_to_is_told_with_its_verdicts(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    session_id = record(place)
+    assert follow(place, session_id) == 0
+    told = capsys.readouterr().out.splitlines()
+    sentence = next(at for at, line in enumerate(told) if line.startswith("seqs 4 is better than the default"))
+    header = next(at for at, line in enumerate(told) if "vs default" in line)
+    assert sentence < header
+    assert "verdict" in told[header]
+    assert "✓ better" not in told[header + 1]  # the default itself
+    assert told[header + 2].index("✓ better") == told[header].index("verdict")

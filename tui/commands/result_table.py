@@ -8,9 +8,12 @@ from store.records import SessionRecord
 from tui.metric_text import effect_text, metric_name, metric_value, money
 from tui.output import columns
 from tuning.figures import duration_text
+from tuning.judged import WorkloadJudgement
 from tuning.limited_by import agreed
 from tuning.records import CandidateResult, SessionResult
 from tuning.results import session_result
+from tuning.schedule import BASELINE
+from tuning.verdict_words import verdict_text
 
 if TYPE_CHECKING:
     from store.reader import Reader
@@ -25,13 +28,15 @@ def result_of(reader: "Reader", session: SessionRecord) -> SessionResult:
 
 
 def result_lines(result: SessionResult) -> list[str]:
-    """All tables, with one line above them that says how far the session is."""
+    """All tables, with what the session says in one sentence above them, and how far it is."""
     spent = f", {money(result.money_used)}" if result.money_used is not None else ""
     lines = [
         f"session {result.session_id} “{clean(result.name, 80)}” {result.state}: "
         f"{result.launches_done} of {result.launches_planned} launches in {result.blocks_done} of "
         f"{result.blocks_planned} blocks, {duration_text(result.seconds_used)}{spent}"
     ]
+    if result.judgement is not None and result.judgement.sentence:
+        lines.append(clean(result.judgement.sentence))
     for workload in dict.fromkeys(row.workload for row in result.results):
         lines += ["", *workload_lines(result, workload)]
     return lines
@@ -43,6 +48,8 @@ def workload_lines(result: SessionResult, workload: str) -> list[str]:
     rows = [row for row in result.results if row.workload == workload]
     beside = [name for name in BESIDE if name != metric]
     limited = ["limited by"] if any(row.limited_by for row in rows) else []
+    judged = result.judgement.workloads.get(workload) if result.judgement is not None else None
+    verdict = ["verdict"] if judged is not None else []
     header = [
         "",
         clean(workload, 40),
@@ -50,6 +57,7 @@ def workload_lines(result: SessionResult, workload: str) -> list[str]:
         metric_name(metric),
         "interval",
         "vs default",
+        *verdict,
         *map(metric_name, beside),
         *limited,
         "",
@@ -57,13 +65,15 @@ def workload_lines(result: SessionResult, workload: str) -> list[str]:
     table = [
         [
             *_cells(row, metric),
+            *(_verdict(row, one) for one in (judged,) if one is not None),
             *(_mean(row, name) for name in beside),
             *(clean(agreed(row.limited_by), 60) for _ in limited),
             _remark(row),
         ]
         for row in rows
     ]
-    return columns(header, table, right=frozenset({0, 2, 3, *range(6, 6 + len(beside))}))
+    first = 6 + len(verdict)
+    return columns(header, table, right=frozenset({0, 2, 3, *range(first, first + len(beside))}))
 
 
 def _cells(row: CandidateResult, metric: str) -> list[str]:
@@ -76,6 +86,12 @@ def _cells(row: CandidateResult, metric: str) -> list[str]:
         interval = f"{metric_value(metric, summary.low)} to {metric_value(metric, summary.high)}"
     versus = "baseline" if row.candidate.index == 0 else effect_text(row.effects.get(metric))
     return [number, label, str(summary.n), metric_value(metric, summary.mean), interval, versus]
+
+
+def _verdict(row: CandidateResult, judged: WorkloadJudgement) -> str:
+    if row.candidate.index == BASELINE:
+        return ""
+    return verdict_text(judged.candidates.get(row.candidate.index), judged.rules, judged.blocks)
 
 
 def _mean(row: CandidateResult, metric: str) -> str:
