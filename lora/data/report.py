@@ -1,5 +1,6 @@
 """What was found in a file, as lines for a person and as JSON. Lines hold text of the file: cleaned, never markup."""
 
+import textwrap
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,6 +13,7 @@ from lora.records import DataUnfit
 CONTAINERS = {"json": "JSON", "jsonl": "JSON lines", "csv": "CSV"}
 _LINES_KEPT = 50
 _WIDTH = 96  # of a turn's beginning
+_INDENT, _ROLE = 12, 10  # columns
 
 
 def refuse_unusable(found: Examination) -> None:
@@ -30,8 +32,8 @@ def refuse_unusable(found: Examination) -> None:
     raise DataUnfit(f"{found.path}: of {found.records:,} records none can be used, most are {KINDS[kind]}")
 
 
-def report_lines(found: Examination) -> list[str]:
-    """The report, indented under its first line."""
+def report_lines(found: Examination, width: int | None = None) -> list[str]:
+    """The report, indented under its first line; with `width`, folded to so many columns."""
     forms = ", ".join(found.forms) or "none"
     lines = [f"{clean(found.path)}: {found.records:,} records, {CONTAINERS[found.container]}, form {forms}"]
     rows = [("read", clean(note)) for note in found.notes]
@@ -47,11 +49,14 @@ def report_lines(found: Examination) -> list[str]:
         rows.append(("parts", f"{len(found.train):,} train, {len(found.validation):,} validation ({share})"))
         if found.shared_questions:
             rows.append(("", f"{found.shared_questions:,} share a first question with another: kept on one side"))
-        rows += [("first" if not i else "", text) for i, text in enumerate(_first(found))]
+        room = _WIDTH if width is None else max(width - _INDENT - _ROLE, 40)
+        rows += [("first" if not i else "", text) for i, text in enumerate(_first(found, room))]
         rows += [("note", text) for text in advice(found)]
     said = ""
     for label, text in rows:
-        lines.append(f"  {'' if label == said else label:<9} {text}")
+        folded = textwrap.wrap(text, max(width - _INDENT, 40), break_on_hyphens=False) if width else [text]
+        for number, part in enumerate(folded):
+            lines.append(f"  {'' if label == said or number else label:<9} {part}")
         said = label or said
     return lines
 
@@ -79,9 +84,10 @@ def _spread(spread: Spread) -> str:
     return f"median {spread.median:,}, 95 % up to {spread.p95:,}, longest {spread.longest:,}"
 
 
-def _first(found: Examination) -> list[str]:
+def _first(found: Examination, room: int) -> list[str]:
+    """The beginning of the first conversation: whether the fields became what they should, it shows at once."""
     example = min((*found.train, *found.validation), key=lambda example: example.line)
-    return [f"{turn.role:<9} {clean(turn.content, _WIDTH)}" for turn in example.messages[:4]]
+    return [f"{turn.role:<{_ROLE}}{' '.join(clean(turn.content, room).split())}" for turn in example.messages[:4]]
 
 
 def tokens_of(found: Examination) -> int:

@@ -2,7 +2,9 @@
 
 import argparse
 import os
+import shutil
 import sys
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,11 +13,11 @@ from engine.model import check_model
 from engine.text import clean
 from lora.data.counting import count_tokens
 from lora.data.examining import Count, examine
-from lora.data.records import Examination
+from lora.data.records import Counted, Examination
 from lora.data.report import refuse_unusable, report_json, report_lines
 from lora.data.writing import NAME, data_hash, file_texts, name_of, write_dataset
-from lora.records import MAX_LENGTH, DataUnfit
-from lora.training_python import training_python
+from lora.records import MAX_LENGTH, DataUnfit, Example
+from lora.training_python import TrainingPython, training_python
 from store.database import open_reader, open_writer
 from store.location import database_file
 from store.records import DatasetRecord
@@ -30,7 +32,8 @@ def run(args: argparse.Namespace) -> int:
     try:
         found = _examined(args)
         if not args.json:
-            for line in report_lines(found):
+            width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+            for line in report_lines(found, width):
                 say(line)
         elif not found.usable:
             say_json({"report": report_json(found), "dataset": None})
@@ -73,11 +76,17 @@ def _examined(args: argparse.Namespace) -> Examination:
     if args.model is not None:
         check_model(args.model)
         python = training_python(args.python, args.vllm, os.environ)
-        count = partial(count_tokens, model=args.model, python=python, environ=os.environ)
+        count = partial(_count, args.model, python)
         limit = MAX_LENGTH if limit is None else limit
     elif limit is not None:
         raise UsageError("--max-length counts tokens: give --model too, whose tokenizer counts them")
     return examine(path, share=args.validation, seed=args.seed, max_length=limit, model=args.model, count=count)
+
+
+def _count(model: str, python: TrainingPython, examples: Sequence[Example]) -> Counted:
+    if sys.stderr.isatty():  # transformers takes seconds to load, and a large file minutes to count
+        print(f"counting the tokens of {len(examples):,} conversations", file=sys.stderr, flush=True)
+    return count_tokens(examples, model, python, os.environ)
 
 
 def _kept(args: argparse.Namespace, found: Examination, name: str) -> DatasetRecord | None:
