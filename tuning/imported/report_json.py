@@ -1,12 +1,10 @@
 """What is said of imported files, for programs."""
 
-import math
-from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
-from engine.text import clean
 from tuning.imported.records import Comparison, Configuration, ImportedRun, ImportReport, Refused
+from tuning.reporting.values import json_ready
 
 
 def to_json(report: ImportReport, with_raw: bool = False) -> dict[str, Any]:
@@ -31,7 +29,7 @@ def to_json(report: ImportReport, with_raw: bool = False) -> dict[str, Any]:
             for load in report.loads
         ],
     }
-    cleaned: dict[str, Any] = _clean(document)
+    cleaned: dict[str, Any] = json_ready(document)
     return cleaned
 
 
@@ -90,16 +88,3 @@ def _comparison_json(each: Comparison) -> dict[str, Any]:
         "verdict": each.verdict,
         "text": each.text,
     }
-
-
-def _clean(value: Any) -> Any:
-    """JSON types throughout, texts as they may be shown, only finite numbers."""
-    if isinstance(value, str):
-        return clean(value)
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {clean(str(key)): _clean(item) for key, item in value.items()}
-    if isinstance(value, Iterable) and not isinstance(value, bytes):
-        return [_clean(item) for item in value]
-    return value
