@@ -59,9 +59,10 @@ def text_of(value: Any, where: str) -> str:
 
 
 def tidied(text: str) -> str:
-    """Without blank lines around it and space behind it; space before it stays where it is the indentation of more
-    than one line (code), else ` Paris` would be learnt with a space after the template's own."""
-    lines = text.rstrip().split("\n")
+    """With lines that end as they do here, without blank lines around it and space behind it. Space before it stays
+    where it is the indentation of more than one line (code), else ` Paris` would be learnt with a space after the
+    template's own."""
+    lines = text.rstrip().replace("\r\n", "\n").replace("\r", "\n").split("\n")
     while len(lines) > 1 and not lines[0].strip():
         lines = lines[1:]
     return "\n".join(lines) if len(lines) > 1 else lines[0].strip()

@@ -51,7 +51,10 @@ def decode(data: bytes) -> Decoded:
         notes.append(f"begins with the byte order mark of {name}")
     text = data[len(mark) :].decode(codec, "surrogateescape" if codec == "utf-8" else "replace")
     if "\0" in text[:4096]:
-        raise DataUnfit("it is no text (it holds NUL bytes): give JSON, JSON lines or CSV")
+        raise DataUnfit(
+            "it is no text, or UTF-16 without a byte order mark (it holds NUL bytes): "
+            "give JSON, JSON lines or CSV in UTF-8"
+        )
     if not text.strip():
         raise DataUnfit("it is empty")
     if "\r" in text:

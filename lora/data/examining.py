@@ -11,6 +11,8 @@ from lora.data.records import Counted, Examination, Fault, Spread
 from lora.data.splitting import split, without_duplicates
 from lora.records import DataUnfit, Example
 
+_NAMES_KEPT = 50
+
 Count = Callable[[Sequence[Example]], Counted]
 
 
@@ -61,7 +63,7 @@ def examine(
         records=len(contents.records) + len(contents.faults),
         faults=tuple(sorted(faults, key=lambda fault: fault.line)),
         repairs=tuple(fault for fault in repairs if fault.line in kept),
-        unused=dict(unused.most_common()),
+        unused=dict(unused.most_common(_NAMES_KEPT)),
         train=parts.train,
         validation=parts.validation,
         shared_questions=parts.shared,

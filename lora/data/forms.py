@@ -68,8 +68,9 @@ def convert(record: Record) -> Converted:
     if not conversations:
         faults.append(Fault(record.line, "no_answer", "no instances"))
     inside = {name for field in ("messages", *_LISTS) for name in unused_of(named.get(field))}
-    unused = {clean(name, 40) for name, value in named.items() if name not in used and value not in (None, "", [], {})}
-    return Converted(form, tuple(examples), tuple(faults), tuple(repairs), tuple(sorted(unused | inside)))
+    unused = {name for name, value in named.items() if name not in used and value not in (None, "", [], {})}
+    names = tuple(sorted({clean(name, 40) for name in unused | inside}))
+    return Converted(form, tuple(examples), tuple(faults), tuple(repairs), names)
 
 
 _Turns = tuple[list[list[Message]], set[str]]

@@ -5,6 +5,7 @@ import re
 import secrets
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,8 @@ def write_dataset(place: Path, writer: Writer, found: Examination, name: str, re
         for file, text in texts.items():
             write_new_private(unfinished / file, text)
         with writer.transaction():
-            id = writer.insert(_record(found, name, data_hash(texts), report))
+            record = _record(found, name, data_hash(texts), report)
+            id = writer.insert(record)
             path = f"{FOLDER}/{id}-{name}"
             writer.update(DatasetRecord, id, path=path)
             unfinished.rename(place / path)
@@ -66,12 +68,11 @@ def write_dataset(place: Path, writer: Writer, found: Examination, name: str, re
         for left in (unfinished, finished):  # the second where the database refuses in the end
             if left is not None:
                 shutil.rmtree(left, ignore_errors=True)
-    return _record(found, name, data_hash(texts), report, path=path, id=id)
+    return replace(record, path=path, id=id)
 
 
-def _record(
-    found: Examination, name: str, hashed: str, report: dict[str, Any], path: str = "", id: int | None = None
-) -> DatasetRecord:
+def _record(found: Examination, name: str, hashed: str, report: dict[str, Any]) -> DatasetRecord:
+    """Without its number, and so without its folder."""
     source = {
         "path": found.path,
         "sha256": found.source_hash,
@@ -80,7 +81,7 @@ def _record(
     }
     return DatasetRecord(
         name=name,
-        path=path,
+        path="",
         data_hash=hashed,
         train_examples=len(found.train),
         validation_examples=len(found.validation),
@@ -92,7 +93,6 @@ def _record(
         train_tokens=_tokens(found.train),
         validation_tokens=_tokens(found.validation),
         report=report,
-        id=id,
     )
 
 

@@ -152,7 +152,7 @@ class Chat:
 
         try:
             text = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=prompt)
-        except (TemplateError, TypeError, ValueError, KeyError) as error:
+        except (TemplateError, TypeError, ValueError, KeyError, ImportError) as error:
             first = (str(error).strip().splitlines() or [type(error).__name__])[0]
             raise Unusable(f"the model's template refuses it: {first}") from None
         return str(text)
@@ -168,6 +168,8 @@ class Chat:
         except Unusable:
             if len(messages) < 2:
                 raise
+        if len(messages) < 2:
+            raise Unusable("the model's template shows no system turn, and there is no question to put it before")
         question = f"{messages[0]['content']}\n\n{messages[1]['content']}"
         folded = [{"role": "user", "content": question}, *messages[2:]]
         return folded, self._render(folded, False)

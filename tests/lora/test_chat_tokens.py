@@ -166,3 +166,9 @@ def test_a_template_that_refuses_says_why() -> None:
 def test_a_tokenizer_without_an_end_token_is_refused() -> None:
     with pytest.raises(Unusable, match="no end token"):
         Chat(FakeTokenizer(CHATML, eos=None))
+
+
+def test_a_system_turn_alone_that_nothing_shows_is_told() -> None:
+    silent = CHATML.replace("{% for m in messages %}", "{% for m in messages if m['role'] != 'system' %}")
+    with pytest.raises(Unusable, match="no question to put it before"):
+        Chat(FakeTokenizer(silent)).prompt_ids([{"role": "system", "content": "Be brief."}])

@@ -79,7 +79,7 @@ def test_a_task_with_several_instances_gives_as_many_conversations() -> None:
 
 
 def test_indentation_of_more_than_one_line_stays() -> None:
-    value = {"prompt": "a", "completion": "\n\n    x = 1\n    return x\n\n"}
+    value = {"prompt": "a", "completion": "\r\n\n    x = 1\r\n    return x\r\n\n"}
     assert turns(value)[1][1] == "    x = 1\n    return x"
 
 
@@ -131,3 +131,8 @@ def test_cut_conversations_are_used_without_what_was_cut() -> None:
 def test_fields_that_nothing_is_made_of_are_named() -> None:
     value = {"messages": [{"role": "user", "content": "a"}, {**said("", "b")[1], "weight": 1}], "id": 1, "tag": ""}
     assert made(value).unused == ("id", "turn.weight")
+
+
+def test_names_of_fields_are_clean() -> None:
+    value = {"messages": [{"role": "user", "content": "a"}, {**said("", "b")[1], "\x1b[2Jx": 1}], "\x1b[1my": 1}
+    assert made(value).unused == ("turn.x", "y")
