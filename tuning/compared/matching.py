@@ -1,7 +1,7 @@
 """What two sessions have in common: the model, the workloads, the candidates."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import PurePath
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 from engine.text import clean, redact_env
 from tuning.compared.records import Side
 from tuning.imported.words import short_model
-from tuning.records import Candidate, Workload
+from tuning.records import Candidate, CandidateResult, Workload
 from tuning.schedule import BASELINE
 
 # Of a workload's fields those that say nothing of the load itself.
@@ -95,6 +95,32 @@ def candidate_pairs(a: Side, b: Side) -> tuple[list[tuple[Candidate, Candidate]]
             pairs.append((one, other))
             free.remove(other)
     return pairs, only_a, [clean(each.label, 60) for each in free]
+
+
+def unmeasured_lines(a: Side, b: Side, pairs: Sequence[tuple[Candidate, Candidate]]) -> list[str]:
+    """One line for each candidate of both that has no launch that counts in one of them, with why it failed there."""
+    lines = []
+    for one, other in pairs:
+        found = [
+            (letter, _failed(side, candidate))
+            for letter, side, candidate in (("A", a, one), ("B", b, other))
+            if not any(each.summaries for each in _results(side, candidate))
+        ]
+        if len(found) == 2 and found[0][1] == found[1][1]:
+            found = [("both", found[0][1])]
+        if found:
+            where = " and ".join(f"in {letter}{why}" for letter, why in found)
+            lines.append(f"{clean(one.label, 60)} has no launch that counts {where}")
+    return lines
+
+
+def _failed(side: Side, candidate: Candidate) -> str:
+    why = [line for each in _results(side, candidate) for line in each.failures]
+    return f" ({clean(why[-1], 200)})" if why else ""
+
+
+def _results(side: Side, candidate: Candidate) -> list[CandidateResult]:
+    return [each for each in side.result.results if each.candidate.index == candidate.index]
 
 
 def default_differences(a: Side, b: Side) -> list[str]:

@@ -120,7 +120,8 @@ class WorkloadComparison:
 @dataclass(frozen=True, slots=True)
 class SessionComparison:
     """All that is said of A and B. `environment`, `defaults` (their flags) and `refused` are lines; `refused` says what
-    is not compared, and why. `only_a` and `only_b` are labels of candidates that one of them has.
+    is not compared, and why. `only_a` and `only_b` are labels of candidates that one of them has, `unmeasured` lines on
+    those that both have and one could not measure.
 
     `confidence` is that of each deciding difference, so that all `comparisons` of them hold together; `margin` is the
     ratio − 1 within which two effects agree.
@@ -135,6 +136,7 @@ class SessionComparison:
     refused: tuple[str, ...]
     only_a: tuple[str, ...]
     only_b: tuple[str, ...]
+    unmeasured: tuple[str, ...]
     notes: tuple[str, ...]
     error: float
     confidence: float

@@ -41,11 +41,14 @@ def parts(compared: SessionComparison, *, all_metrics: bool = False, wide: bool 
     for workload in compared.workloads:
         found += _workload_parts(workload, all_metrics, wide)
     if compared.workloads:
-        if compared.refused or compared.only_a or compared.only_b:
-            found.append(Heading("In one session alone"))
-        found += _lines("Not compared:", compared.refused)
         only = {"A": compared.only_a, "B": compared.only_b}
-        found += _lines("Candidates:", [f"{letter}: {', '.join(labels)}" for letter, labels in only.items() if labels])
+        lines = [
+            *compared.refused,
+            *compared.unmeasured,
+            *(f"candidates of {letter} alone: {', '.join(labels)}" for letter, labels in only.items() if labels),
+        ]
+        if lines:
+            found += [Heading("Not compared"), Points(tuple(lines))]
     found += [Heading("What this can say, and what not"), Points(compared.notes)]
     if compared.workloads:
         found.append(Paragraph(_method(compared, wide)))

@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
-from tests.tuning.compared.measured import LEVEL, a_plan, a_side
-from tests.tuning.examples import random_workload
-from tuning.compared.comparing import compare
+from tests.tuning.compared.measured import LEVEL, NOW, a_plan, a_session, a_side
+from tests.tuning.examples import launch, random_workload
+from tuning.compared.comparing import compare, side_of
 from tuning.compared.records import MetricComparison, SessionComparison, Side
+from tuning.compared.report import parts
+from tuning.document import as_text
 from tuning.records import Decide
 from tuning.statistics import t_quantile
 
@@ -218,3 +220,19 @@ def test_that_one_session_alone_was_sure_is_no_difference() -> None:
     assert (found.a.verdict, found.b.verdict, found.word) == ("better", "undecided", "not told apart")
     assert [note for note in compared.notes if note.startswith("seqs 64: decided in one of the two")]
     assert "Better than the default in both" not in compared.sentence
+
+
+def test_a_candidate_that_failed_in_one_of_them_is_told_with_its_reason() -> None:
+    why = "out of memory, 0.5 GiB short"
+
+    def without(number: int, **named: Any) -> Side:
+        session, launches, runs = a_session(id=number, raw={"out": {"2": f"did not start: {why}"}}, **named)
+        launches = [each for each in launches if each.candidate != 2] + [launch(0, 2, state="failed", failure=why)]
+        return side_of(session, launches, [run for run in runs if run.candidate != 2], NOW)
+
+    a, b = without(14), without(15, seed=2, begins=200_000)
+    compared = compare(a_side(), b)
+    assert [each.label for each in metric_of(compared).candidates] == ["seqs 64"]
+    assert compared.unmeasured == (f"seqs 256 has no launch that counts in B ({why})",)
+    assert compare(a, b).unmeasured == (f"seqs 256 has no launch that counts in both ({why})",)
+    assert "seqs 256 has no launch" in as_text(parts(compared))
