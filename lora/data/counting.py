@@ -58,6 +58,7 @@ def _ask(
         raise LoraError(f"{python.python} does not start ({error.strerror}): give --python another") from None
     tokenizer: dict[str, Any] | None = None
     lengths: list[tuple[int, int] | str] = []
+    learnt: str | None = None
     done = False
     try:
         assert process.stdout is not None
@@ -66,6 +67,8 @@ def _ask(
                 tokenizer = told
             elif told["kind"] == "failed":
                 raise LoraError(clean(str(told["why"]), 300))
+            elif told["kind"] == "first":
+                learnt = told["learnt"]
             elif told["kind"] == "done":
                 done = True
             else:
@@ -80,12 +83,13 @@ def _ask(
             process.stdout.close()
     if tokenizer is None or not done:
         raise LoraError(_died(python, process.returncode, errors))
-    return Counted(tokenizer["template"], tokenizer["end_token"], tokenizer["ends"], tuple(lengths))
+    return Counted(tokenizer["template"], tokenizer["end_token"], tokenizer["ends"], tuple(lengths), learnt)
 
 
 def _told(lines: IO[str]) -> Iterator[dict[str, Any]]:
     for line in lines:
-        yield json.loads(line)
+        if line.endswith("\n"):  # one that is cut off comes from a process that was killed
+            yield json.loads(line)
 
 
 def _died(python: TrainingPython, code: int, errors: IO[str]) -> str:

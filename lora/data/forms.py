@@ -1,15 +1,17 @@
 """The forms in which people keep training data, told apart by the fields of each record, and each as a conversation.
 
-    alpaca             {"instruction", "input", "output"}, with "system" and "history" where LLaMA-Factory has them
+    alpaca             {"instruction", "input", "output"}, with "system" and "history" where LLaMA-Factory has them;
+                       Dolly calls the input "context" and the output "response"
     messages           {"messages": [{"role", "content"}]}, as OpenAI and TRL have it
     sharegpt           {"conversations": [{"from", "value"}]}, with "system" beside
     prompt/completion  {"prompt", "completion"}: texts, or lists of messages as in TRL; also question and answer
     self-instruct      {"instruction", "instances": [{"input", "output"}]}: one conversation an instance
 
-Names of fields count whatever their case: spreadsheets begin them with a capital.
+Names of fields count whatever their case: spreadsheets begin them with a capital. A field that is null counts for
+nothing where another one serves: tables that were made of several sets have the fields of all in each record.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from engine.text import clean
@@ -18,8 +20,9 @@ from lora.data.records import Converted, Fault, Record
 from lora.data.turns import ordered
 from lora.records import Example, Message
 
-ANSWERS = ("output", "completion", "response", "answer", "target")
-QUESTIONS = ("prompt", "question", "query", "input")
+ANSWERS = ("output", "completion", "response", "answer", "solution", "target")
+QUESTIONS = ("prompt", "question", "query", "problem", "input")
+_GIVEN = ("input", "context")
 _SYSTEM = ("system", "system_prompt")
 _LISTS = ("conversations", "conversation")
 _NO_INPUT = ("<noinput>", "<no input>")  # as self-instruct and Alpaca's generated sets write it
@@ -28,17 +31,21 @@ _NO_INPUT = ("<noinput>", "<no input>")  # as self-instruct and Alpaca's generat
 def form_of(value: Mapping[str, Any]) -> str | None:
     """The form of a record, or None. A preference is told apart, though nothing is learnt from it here."""
     named = _lowered(value)
-    if "messages" in named:
+    return _form_of({name for name, each in named.items() if each is not None}) or _form_of(named.keys())
+
+
+def _form_of(names: Collection[str]) -> str | None:
+    if "messages" in names:
         return "messages"
-    if any(name in named for name in _LISTS):
+    if any(name in names for name in _LISTS):
         return "sharegpt"
-    if "chosen" in named and "rejected" in named:
+    if "chosen" in names and "rejected" in names:
         return "preference"
-    if "instruction" in named and isinstance(named.get("instances"), list):
+    if "instruction" in names and "instances" in names:
         return "self-instruct"
-    if "instruction" in named and any(name in named for name in ANSWERS):
+    if "instruction" in names and any(name in names for name in ANSWERS):
         return "alpaca"
-    if any(name in named for name in QUESTIONS) and any(name in named for name in ANSWERS):
+    if any(name in names for name in QUESTIONS) and any(name in names for name in ANSWERS):
         return "prompt/completion"
     return None
 
@@ -81,7 +88,7 @@ def _messages(named: Mapping[str, Any]) -> _Turns:
 
 
 def _sharegpt(named: Mapping[str, Any]) -> _Turns:
-    field = next(name for name in _LISTS if name in named)
+    field = _field(named, _LISTS)
     turns = turns_of(named[field])
     begins = bool(turns) and turns[0].role == "system"
     system, used = ([], set[str]()) if begins else _system(named)
@@ -89,15 +96,18 @@ def _sharegpt(named: Mapping[str, Any]) -> _Turns:
 
 
 def _alpaca(named: Mapping[str, Any]) -> _Turns:
-    answer = next(name for name in ANSWERS if name in named)
+    answer = _field(named, ANSWERS)
+    given = _given(named)
     system, used = _system(named)
-    question = _question(named["instruction"], named.get("input"))
+    question = _question(named["instruction"], named.get(given))
     turns = [*system, *_history(named.get("history")), question, Message("assistant", text_of(named[answer], answer))]
-    return [turns], {"instruction", "input", "history", answer, *used}
+    return [turns], {"instruction", given, "history", answer, *used}
 
 
 def _self_instruct(named: Mapping[str, Any]) -> _Turns:
     conversations = []
+    if not isinstance(named["instances"], list):
+        raise Unusable("not_text", "no list of instances")
     for instance in named["instances"]:
         if not isinstance(instance, Mapping):
             raise Unusable("not_text", "an instance")
@@ -107,13 +117,13 @@ def _self_instruct(named: Mapping[str, Any]) -> _Turns:
 
 
 def _prompt_completion(named: Mapping[str, Any]) -> _Turns:
-    question = next(name for name in QUESTIONS if name in named)
-    answer = next(name for name in ANSWERS if name in named)
+    question, answer = _field(named, QUESTIONS), _field(named, ANSWERS)
+    given = _given(named) if question != "input" else "context"
     system, used = _system(named)
     before, after = named[question], named[answer]
-    asked = turns_of(before) if _is_turns(before) else [Message("user", text_of(before, question))]
+    asked = turns_of(before) if _is_turns(before) else [_question(before, named.get(given))]
     answered = turns_of(after) if _is_turns(after) else [Message("assistant", text_of(after, answer))]
-    return [[*system, *asked, *answered]], {question, answer, *used}
+    return [[*system, *asked, *answered]], {question, given, answer, *used}
 
 
 _TURNS: dict[str, Callable[[Mapping[str, Any]], _Turns]] = {
@@ -125,8 +135,19 @@ _TURNS: dict[str, Callable[[Mapping[str, Any]], _Turns]] = {
 }
 
 
+def _field(named: Mapping[str, Any], names: Sequence[str]) -> str:
+    """The first of these fields that is there, one with something in it if there is any."""
+    there = [name for name in names if name in named]
+    return next((name for name in there if named[name] is not None), there[0])
+
+
+def _given(named: Mapping[str, Any]) -> str:
+    """The field of what a question is about."""
+    return next((name for name in _GIVEN if named.get(name)), _GIVEN[0])
+
+
 def _question(instruction: Any, given: Any) -> Message:
-    asked, added = text_of(instruction, "instruction"), text_of(given, "input")
+    asked, added = text_of(instruction, "the question"), text_of(given, "the input")
     if added.casefold() in _NO_INPUT:
         added = ""
     return Message("user", f"{asked}\n\n{added}" if asked and added else asked or added)

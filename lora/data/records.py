@@ -57,12 +57,14 @@ class Converted:
 @dataclass(frozen=True, slots=True)
 class Counted:
     """What the model's tokenizer says of a data set. `template` is "model" or "plain"; `ends` whether that template
-    ends an answer with a token at which a server stops."""
+    ends an answer with a token at which a server stops; `learnt` is what bears loss at the end of the first
+    conversation that can be used, decoded."""
 
     template: str
     end_token: str
     ends: bool
     lengths: tuple[tuple[int, int] | str, ...]  # an example's tokens and those that bear loss, or why it has none
+    learnt: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

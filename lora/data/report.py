@@ -51,6 +51,8 @@ def report_lines(found: Examination, width: int | None = None) -> list[str]:
             rows.append(("", f"{found.shared_questions:,} share a first question with another: kept on one side"))
         room = _WIDTH if width is None else max(width - _INDENT - _ROLE, 40)
         rows += [("first" if not i else "", text) for i, text in enumerate(_first(found, room))]
+        if found.counted is not None and found.counted.learnt:
+            rows.append(("learnt", _ends(clean(found.counted.learnt), room)))
         rows += [("note", text) for text in advice(found)]
     said = ""
     for label, text in rows:
@@ -90,6 +92,12 @@ def _first(found: Examination, room: int) -> list[str]:
     return [f"{turn.role:<{_ROLE}}{' '.join(clean(turn.content, room).split())}" for turn in example.messages[:4]]
 
 
+def _ends(text: str, room: int) -> str:
+    """A text with its middle left out where it has no room: how it begins and how it ends is what counts."""
+    words = " ".join(text.split())
+    return words if len(words) <= room else f"{words[: room // 2 - 2]} … {words[-(room // 2 - 2) :]}"
+
+
 def tokens_of(found: Examination) -> int:
     """Of all that would be used."""
     return sum(example.tokens or 0 for example in (*found.train, *found.validation))
@@ -119,6 +127,7 @@ def report_json(found: Examination) -> dict[str, Any]:
         "max_length": found.max_length,
         "template": counted.template if counted else None,
         "end_token": counted.end_token if counted else None,
+        "learnt": clean(counted.learnt, 2000) if counted and counted.learnt else None,
         "template_ends_answers": counted.ends if counted else None,
         "length_tokens": _spread_json(found.lengths),
         "answer_tokens": _spread_json(found.answers),

@@ -9,6 +9,7 @@ Standard output takes JSON lines; whatever transformers prints goes to standard 
 
     {"kind": "tokenizer", "template": "model" | "plain", "end_token": "<|im_end|>", "ends": true}
     {"kind": "lengths", "lengths": [[tokens, those that bear loss] | "why it cannot be used", …]}, of up to 200 each
+    {"kind": "first", "learnt": "Not much.<|im_end|>"}: what bears loss in the last answer of the first that can be used
     {"kind": "done"}, or {"kind": "failed", "why": "…"}
 """
 
@@ -36,8 +37,21 @@ def main(job_path: str, out: TextIO) -> int:
         return 1
     for start in range(0, len(examples), AT_ONCE):
         tell(out, kind="lengths", lengths=[length_of(chat, each) for each in examples[start : start + AT_ONCE]])
+    first = next(filter(None, (learnt_of(chat, each) for each in examples)), None)
+    if first is not None:
+        tell(out, kind="first", learnt=first)
     tell(out, kind="done")
     return 0
+
+
+def learnt_of(chat: chat_tokens.Chat, messages: chat_tokens.Messages) -> str | None:
+    """The last stretch of tokens that bear loss, as text: a look at it tells whether the template is understood."""
+    try:
+        labels = chat.tokens(messages).labels
+    except chat_tokens.Unusable:
+        return None
+    silent = max((index for index, label in enumerate(labels) if label == chat_tokens.NO_LOSS), default=-1)
+    return str(chat.tokenizer.decode(labels[silent + 1 :]))
 
 
 def length_of(chat: chat_tokens.Chat, messages: chat_tokens.Messages) -> list[int] | str:

@@ -79,7 +79,7 @@ class FakeTokenizer:
             self._words.append(word)
         return self._words.index(word)
 
-    def text(self, ids: list[int]) -> str:
+    def decode(self, ids: list[int]) -> str:
         return "".join(self._words[number] for number in ids)
 
 

@@ -23,7 +23,7 @@ def learnt(tokenizer: FakeTokenizer, tokens: Tokens) -> list[str]:
         else:
             assert label == number
             stretches[-1].append(number)
-    return [tokenizer.text(stretch) for stretch in stretches if stretch]
+    return [tokenizer.decode(stretch) for stretch in stretches if stretch]
 
 
 def learnt_of(template: str | None, messages: list[dict[str, str]], **options: object) -> list[str]:
@@ -45,7 +45,7 @@ def test_an_answer_that_stands_in_the_frame_or_in_a_question_is_found_at_its_pla
 def test_what_follows_the_last_end_token_is_left_off() -> None:
     tokenizer = FakeTokenizer(CHATML)
     tokens = Chat(tokenizer).tokens(turns("a", "b"))
-    assert tokenizer.text(tokens.input_ids) == "<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\nb<|im_end|>"
+    assert tokenizer.decode(tokens.input_ids) == "<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\nb<|im_end|>"
     assert tokens.answer_tokens == 2
 
 
@@ -74,15 +74,15 @@ def test_a_system_turn_that_the_template_refuses_goes_before_the_question() -> N
     tokenizer = FakeTokenizer(NO_SYSTEM)
     chat = Chat(tokenizer)
     tokens = chat.tokens(turns("Who?", "Me.", system="Be brief."))
-    assert "user\nBe brief.\n\nWho?<|im_end|>" in tokenizer.text(tokens.input_ids)
+    assert "user\nBe brief.\n\nWho?<|im_end|>" in tokenizer.decode(tokens.input_ids)
     assert learnt(tokenizer, tokens) == ["Me.<|im_end|>"]
-    assert "Be brief.\n\nWho?" in tokenizer.text(chat.prompt_ids(turns("Who?", system="Be brief.")))
+    assert "Be brief.\n\nWho?" in tokenizer.decode(chat.prompt_ids(turns("Who?", system="Be brief.")))
 
 
 def test_a_template_that_drops_the_system_turn_in_silence_has_it_in_the_question() -> None:
     silent = CHATML.replace("{% for m in messages %}", "{% for m in messages if m['role'] != 'system' %}")
     tokenizer = FakeTokenizer(silent)
-    assert "Be brief.\n\nWho?" in tokenizer.text(Chat(tokenizer).tokens(turns("Who?", "Me.", system="Be brief."))[0])
+    assert "Be brief.\n\nWho?" in tokenizer.decode(Chat(tokenizer).tokens(turns("Who?", "Me.", system="Be brief."))[0])
 
 
 def test_a_template_that_trims_is_no_obstacle() -> None:
@@ -99,7 +99,7 @@ def test_a_model_without_a_template_gets_the_plain_one() -> None:
     messages = turns("Who?", "Me.", "Why?", "Luck.", system="Be brief.")
     assert chat.template == "plain"
     assert chat.ends_with_end_token
-    assert tokenizer.text(chat.prompt_ids(messages[:2])) == "Be brief.\n\n### User:\nWho?\n\n### Assistant:\n"
+    assert tokenizer.decode(chat.prompt_ids(messages[:2])) == "Be brief.\n\n### User:\nWho?\n\n### Assistant:\n"
     assert learnt(tokenizer, chat.tokens(messages)) == ["Me.<|im_end|>", "Luck.<|im_end|>"]
     assert tokenizer.chat_template  # what is saved beside an adapter
 

@@ -39,6 +39,7 @@ def test_lengths_come_in_the_order_of_the_examples(tmp_path: Path, environ: dict
     assert counted.lengths[0] == (13, 4)
     assert "turn 2 holds <|im_end|>" in str(counted.lengths[1])
     assert counted.lengths[2:] == ((11, 2),) * 300
+    assert counted.learnt == "b c d<|im_end|>"
     assert heard == [200, 302]
 
 
@@ -67,7 +68,7 @@ def test_a_python_without_transformers_is_told(tmp_path: Path) -> None:
 
 def test_a_process_that_dies_is_told(tmp_path: Path) -> None:
     dying = tmp_path / "python"
-    dying.write_text("#!/bin/sh\necho 'out of luck' >&2\nexit 7\n", encoding="utf-8")
+    dying.write_text("#!/bin/sh\nprintf '{\"kind\": \"tok'\necho 'out of luck' >&2\nexit 7\n", encoding="utf-8")
     dying.chmod(0o755)
     with pytest.raises(LoraError, match="status 7: out of luck"):
         count_tokens(examples(("a", "b")), "m", TrainingPython(str(dying), str(tmp_path)), os.environ)

@@ -43,6 +43,7 @@ AB = [("user", "a"), ("assistant", "b")]
         ("alpaca", {"instruction": "a", "input": "<noinput>", "output": "b"}),
         ("alpaca", {"instruction": "a", "output": " b \n"}),
         ("alpaca", {"Instruction": "a", "Input": None, "Response": "b"}),
+        ("alpaca", {"messages": None, "conversations": None, "instruction": "a", "output": None, "response": "b"}),
         ("messages", {"messages": said("a", "b")}),
         ("messages", {"messages": [{"role": "system", "content": ""}, *said("a", "b")]}),
         ("messages", {"messages": json.dumps(said("a", "b"))}),
@@ -64,6 +65,9 @@ def test_forms_are_told_apart_by_their_fields(form: str, value: dict[str, Any]) 
 def test_an_input_follows_the_instruction() -> None:
     assert turns({"instruction": "Add", "input": "1 2", "output": 3})[0] == ("user", "Add\n\n1 2")
     assert turns({"instruction": "Add", "input": "1 2", "output": 3})[1] == ("assistant", "3")
+    assert turns({"instruction": "Add", "context": "1 2", "response": 3})[0] == ("user", "Add\n\n1 2")
+    assert turns({"question": "Add", "context": "1 2", "answer": 3})[0] == ("user", "Add\n\n1 2")
+    assert turns({"input": "Add", "context": "1 2", "output": 3})[0] == ("user", "Add\n\n1 2")
 
 
 def test_system_and_history_come_first() -> None:

@@ -73,14 +73,17 @@ def _examined(args: argparse.Namespace) -> Examination:
     path = Path(os.path.abspath(os.path.expanduser(args.file)))
     count: Count | None = None
     limit: int | None = args.max_length
-    if args.model is not None:
-        check_model(args.model)
+    model: str | None = args.model
+    if model is not None:
+        check_model(model)
+        local = Path(model).expanduser()
+        model = str(local.resolve()) if local.exists() else model  # kept: it is to be found from elsewhere too
         python = training_python(args.python, args.vllm, os.environ)
-        count = partial(_count, args.model, python)
+        count = partial(_count, model, python)
         limit = MAX_LENGTH if limit is None else limit
     elif limit is not None:
         raise UsageError("--max-length counts tokens: give --model too, whose tokenizer counts them")
-    return examine(path, share=args.validation, seed=args.seed, max_length=limit, model=args.model, count=count)
+    return examine(path, share=args.validation, seed=args.seed, max_length=limit, model=model, count=count)
 
 
 def _count(model: str, python: TrainingPython, examples: Sequence[Example]) -> Counted:
