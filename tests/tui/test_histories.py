@@ -7,7 +7,7 @@ import pytest
 from engine.window import Window
 from store.records import SampleRecord
 from tests.tui.panel_samples import at, made, starved, texts
-from tui.panels.histories import history_rows, how_many
+from tui.panels.histories import History, history_rows, how_many
 from tui.panels.row import width_of
 from tui.panels.slots import Slots, gauge, growth_rate, percentile_of, slots_across
 
@@ -96,3 +96,14 @@ def test_histories_fill_their_room_and_say_their_scale() -> None:
     assert all(width_of(row) == 58 for row in rows)
     silent = history_rows(slots, 60.0, False, 58, 13)
     assert silent[0][1][0].strip() == "–"
+
+
+def test_nothing_but_zeros_and_nothing_at_all_are_told_apart() -> None:
+    never = History("preempted", growth_rate(lambda sample: sample.preemptions), str)
+    slots = Slots()
+    slots.follow(made([{"preemptions": 0.0}] * 8, 8.0), 4)
+    assert "0 throughout" in texts(history_rows(slots, 8.0, True, 39, 4, [never]))[0]
+    unknown = Slots()
+    unknown.follow(made([{}] * 8, 8.0), 4)
+    head = texts(history_rows(unknown, 8.0, True, 39, 4, [never]))[0]
+    assert head.split() == ["preempted", "–", "–"]

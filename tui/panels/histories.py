@@ -104,13 +104,20 @@ def chart(
     head: Row = (
         (f"{history.label:<10}", MUTED),
         (f"{shown:>11}", STRONG),
-        (f"  0 to {history.say(top) if top > 0 else '–':<10}", MUTED),
+        (f"  {_span(history, values, top):<15}", MUTED),
         (last(window_s) if width > 50 else "", MUTED),
     )
     stretch = max(1, width // max(1, len(values)))
     columns = [_column(value, height - 1, top) for value in values]
     lines = ["".join(column[row] * stretch for column in columns)[-width:] for row in range(height - 1)]
     return [fit(head, width), *(((line.rjust(width), history.kind),) for line in lines)]
+
+
+def _span(history: History, values: Sequence[float | None], top: float) -> str:
+    """What the chart's height stands for; without a height, whether anything was measured."""
+    if top > 0:
+        return f"0 to {history.say(top)}"
+    return "–" if all(value is None for value in values) else "0 throughout"
 
 
 @lru_cache(maxsize=8192)
