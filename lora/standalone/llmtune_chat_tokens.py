@@ -59,6 +59,16 @@ class Span(NamedTuple):
     end: int
 
 
+class Answer(NamedTuple):
+    """Where loss begins and the answer's text ends, in characters, and where the next turn's text begins. `exact` is
+    whether it begins where the generation prompt ends."""
+
+    start: int
+    end: int
+    until: int
+    exact: bool
+
+
 def open_tokenizer(model: str) -> Chat:
     """The tokenizer of a folder or a name of the hub, with a template. Raises Unusable."""
     from transformers import AutoTokenizer
@@ -112,18 +122,13 @@ class Chat:
         answers = [(index, span) for index, span in enumerate(spans) if shown[index]["role"] == "assistant"]
         if not answers or answers[-1][1] is None:
             raise Unusable("the model's template does not show the last answer as it is")
-        learnt = [
-            (self._answer_start(shown, index, span, text), span.end, self._next_text(spans, index, text))
-            for index, span in answers
-            if span is not None
-        ]
-        cuts = sorted({place for start, end, _ in learnt for place in (start, end)})
-        ids, places = self._tokenized(text, cuts)
+        learnt = [self._answer(shown, spans, index, text) for index, span in answers if span is not None]
+        ids, places = self._tokenized(text, learnt)
         labels = [NO_LOSS] * len(ids)
-        for start, end, until in learnt:
-            ended = self._label(ids, places, labels, text, Span(start, end), until)
+        for answer in learnt:
+            ended = self._label(ids, places, labels, text, answer)
         if not ended:  # of the last answer: its template ends it with no token at which a server stops
-            last = _first_from(places, learnt[-1][1])
+            last = _first_from(places, learnt[-1].end)
             labels[last:] = ids[last:]
             ids.append(self.tokenizer.eos_token_id)
             labels.append(self.tokenizer.eos_token_id)
@@ -200,26 +205,24 @@ class Chat:
             place = start + len(content) if start >= 0 else place
         return found
 
-    def _answer_start(self, messages: Messages, index: int, span: Span, text: str) -> int:
-        """Where the generation prompt ends, so that a frame which the model must write itself bears loss too (Qwen3's
-        empty `<think>` block); the answer's first character where that prompt is no beginning of the text."""
+    def _answer(self, messages: Messages, spans: list[Span | None], index: int, text: str) -> Answer:
+        """What the model must write itself bears loss: all behind the generation prompt (Qwen3 has an empty `<think>`
+        block there). Where that prompt is no beginning of the text, only the answer's own text does."""
+        span = spans[index]
+        assert span is not None
         prompt = self._render(messages[:index], True)
-        return len(prompt) if text.startswith(prompt) and len(prompt) <= span.start else span.start
+        exact = text.startswith(prompt) and len(prompt) <= span.start
+        until = next((after.start for after in spans[index + 1 :] if after is not None), len(text))
+        return Answer(len(prompt) if exact else span.start, span.end, until, exact)
 
-    @staticmethod
-    def _next_text(spans: list[Span | None], index: int, text: str) -> int:
-        return next((span.start for span in spans[index + 1 :] if span is not None), len(text))
-
-    def _label(
-        self, ids: list[int], places: list[Span], labels: list[int], text: str, answer: Span, until: int
-    ) -> bool:
+    def _label(self, ids: list[int], places: list[Span], labels: list[int], text: str, answer: Answer) -> bool:
         """Let one answer bear loss, with the token that ends it; whether a server stops at that token."""
         first = _first_from(places, answer.start)
         if first and places[first - 1].end > answer.start and text[places[first - 1].start : answer.start] == " ":
             first -= 1  # a word is one token with the space before it
         after = _first_from(places, answer.end)
         labels[first:after] = ids[first:after]
-        tail = [index for index in range(after, len(ids)) if places[index].start < until]
+        tail = [index for index in range(after, len(ids)) if places[index].start < answer.until]
         for ends in (self.end_ids, self._special):
             end = next((index for index in tail if ids[index] in ends), None)
             if end is not None:
@@ -230,19 +233,35 @@ class Chat:
     def _ids(self, text: str) -> list[int]:
         return list(self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
 
-    def _tokenized(self, text: str, cuts: list[int]) -> tuple[list[int], list[Span]]:
-        """Tokens and where each stands in the text. A tokenizer without places has the text cut at the answers."""
-        if self.tokenizer.is_fast:
-            coded = self.tokenizer(text, add_special_tokens=False, verbose=False, return_offsets_mapping=True)
-            return list(coded["input_ids"]), [Span(*place) for place in coded["offset_mapping"]]
+    def _tokenized(self, text: str, answers: list[Answer]) -> tuple[list[int], list[Span]]:
+        """Tokens and where each stands in the text. Where a token would reach from the last generation prompt into the
+        answer, they are cut there: a server makes tokens of the prompt alone. Not before: what was answered earlier is
+        history to a server, in one piece with the rest. A tokenizer that tells no places has all answers cut out:
+        their tokens could not be told otherwise."""
+        if not self.tokenizer.is_fast:
+            return self._pieces(text, sorted({place for answer in answers for place in (answer.start, answer.end)}))
+        ids, places = self._placed(text, 0)
+        last = answers[-1]
+        if last.exact and any(place.start < last.start < place.end for place in places):
+            return self._pieces(text, [last.start])
+        return ids, places
+
+    def _pieces(self, text: str, cuts: list[int]) -> tuple[list[int], list[Span]]:
         ids: list[int] = []
         places: list[Span] = []
         edges = [0, *cuts, len(text)]
         for start, end in zip(edges, edges[1:]):  # noqa: B905, RUF007
-            piece = self._ids(text[start:end])
-            ids += piece
-            places += [Span(start, end)] * len(piece)
+            some, there = self._placed(text[start:end], start)
+            ids += some
+            places += there
         return ids, places
+
+    def _placed(self, text: str, start: int) -> tuple[list[int], list[Span]]:
+        if not self.tokenizer.is_fast:
+            ids = self._ids(text)
+            return ids, [Span(start, start + len(text))] * len(ids)
+        coded = self.tokenizer(text, add_special_tokens=False, verbose=False, return_offsets_mapping=True)
+        return list(coded["input_ids"]), [Span(start + a, start + b) for a, b in coded["offset_mapping"]]
 
 
 def _first_from(places: list[Span], character: int) -> int:

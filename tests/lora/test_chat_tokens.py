@@ -64,6 +64,20 @@ def test_a_frame_that_the_model_must_write_itself_is_learnt() -> None:
     assert learnt_of(THINKING, turns("a", "b")) == ["<think>\n\n</think>\n\nb<|im_end|>"]
 
 
+@pytest.mark.parametrize("template", [CHATML, THINKING, NO_SYSTEM, NO_END, INSTRUCTIONS, None])
+@pytest.mark.parametrize("answer", ["b", "  if x:\n    y", "1"])
+def test_every_template_has_the_servers_prompt_before_the_loss(template: str | None, answer: str) -> None:
+    """Also where a word takes the space at the prompt's end along (`assistant: b`)."""
+    tokenizer = FakeTokenizer(template)
+    chat = Chat(tokenizer)
+    messages = turns("a", "b", "c", answer)
+    prompt = chat.prompt_ids(messages[:-1])
+    tokens = chat.tokens(messages)
+    assert tokens.input_ids[: len(prompt)] == prompt
+    assert all(label != NO_LOSS for label in tokens.labels[len(prompt) :])
+    assert tokens.labels[len(prompt) - 1] == NO_LOSS
+
+
 def test_thoughts_that_the_template_drops_from_history_bear_no_loss_there() -> None:
     messages = turns("a", "<think>hm</think>\n\nb", "c", "<think>ha</think>\n\nd")
     assert learnt_of(THINKING, messages)[-1] == "<think>ha</think>\n\nd<|im_end|>"

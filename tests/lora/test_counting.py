@@ -99,7 +99,9 @@ import llmtune_chat_tokens as chat_tokens
 chat = chat_tokens.open_tokenizer(sys.argv[2])
 rows = [chat.tokens(each) for each in chat_tokens.read_examples(sys.argv[3])]
 batch = chat_tokens.collate(rows, chat.pad_id)
+prompt = chat.prompt_ids(chat_tokens.read_examples(sys.argv[3])[0][:-1])
 print(json.dumps({
+    "prefix": rows[0].input_ids[:len(prompt)] == prompt and -100 not in rows[0].labels[len(prompt):],
     "learnt": [chat.tokenizer.decode([l for l in row if l != -100]) for row in batch["labels"]],
     "pad_is_end": chat.pad_id in chat.end_ids,
     "ends": [row.labels[-1] in chat.end_ids for row in rows],
@@ -136,6 +138,7 @@ def test_the_real_tokenizer_learns_answers_and_their_end(
     )  # fmt: skip
     shown = json.loads(answer.stdout)
     assert shown["learnt"] == ["Me.<|im_end|>Yes, assistant.<|im_end|>", "Me.<|im_end|>"]
+    assert shown["prefix"]
     assert shown["pad_is_end"]
     assert shown["ends"] == [True, True]
     assert len(set(shown["labels"])) == 1
