@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from store.errors import NotFound, StoreError, translated
 from store.records import AdapterRecord, ImportFileRecord, SampleRecord
-from store.rows import Record, encode, shape, to_row
+from store.rows import Record, encode, from_row, shape, to_row
 from store.thinning import BATCH, hold_back, thin_some
 
 
@@ -79,6 +79,14 @@ class Writer:
             sql = f"SELECT coalesce(MAX(version), 0) + 1 FROM {shape(AdapterRecord).table} WHERE name = ?"
             found: int = self._connection.execute(sql, (name,)).fetchone()[0]
             return found
+
+    def known_adapter(self, name: str, signature: str) -> AdapterRecord | None:
+        """The newest version of that name with these files, None where there is none."""
+        known = shape(AdapterRecord)
+        sql = f"SELECT {', '.join(known.columns)} FROM {known.table} WHERE name = ? AND signature = ? "
+        with self.transaction():
+            row = self._connection.execute(sql + "ORDER BY version DESC LIMIT 1", (name, signature)).fetchone()
+        return None if row is None else from_row(AdapterRecord, dict(zip(known.columns, row, strict=True)), self.path)
 
     def update(self, record_type: type[Record], id: int, **values: Any) -> None:
         """Sets the given fields of one row; of a run's `metrics` only those given. NotFound without such a row,

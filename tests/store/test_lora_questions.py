@@ -76,3 +76,11 @@ def test_a_training_has_events_of_its_own(writer: Writer, reader: Reader) -> Non
     writer.insert(an_event(training_id=training, text="epoch 1 ended"))
     writer.insert(an_event(text="other"))
     assert [event.text for event in reader.events(training_id=training)] == ["epoch 1 ended"]
+
+
+def test_the_same_files_are_known_within_a_name(writer: Writer) -> None:
+    number = writer.insert(an_adapter())
+    writer.insert(an_adapter(version=2, signature="00" * 32))
+    assert writer.known_adapter("alpaca", "ef" * 32) == an_adapter(id=number)
+    assert writer.known_adapter("alpaca", "11" * 32) is None
+    assert writer.known_adapter("chat", "ef" * 32) is None
