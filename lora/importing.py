@@ -1,0 +1,138 @@
+"""An adapter that was made elsewhere: looked at as the vLLM and the base that are to serve it do, then kept."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.model import model_hash
+from engine.records import Installation
+from engine.text import clean
+from lora.adapter_files import Adapter, read_adapter
+from lora.adapter_findings import Finding, Served, ranks_of
+from lora.adapter_rules import findings
+from lora.adapter_values import look_at_values
+from lora.base_model import BaseModel, BaseUnknown, read_base
+from lora.ranks import max_rank_for, ranks_of_version
+from lora.records import LoraError
+from lora.registry import Origin, Registered, register
+from lora.vllm_source import max_lora_ranks, model_source, vllm_folder
+from store.writer import Writer
+
+
+class ImportRefused(LoraError):
+    """An adapter that this vLLM would not serve as it was trained."""
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """`base` is the model it is looked at with: an absolute folder or a hub name, None where none is known. `max_rank`
+    is the `--max-lora-rank` it needs, None where none is enough. `vllm` is the version whose rules were taken, None:
+    those of the newest that is known."""
+
+    adapter: Adapter
+    base: str | None
+    vllm: str | None
+    max_rank: int | None
+    findings: tuple[Finding, ...]
+
+    @property
+    def prevented(self) -> tuple[Finding, ...]:
+        return tuple(finding for finding in self.findings if finding.prevents)
+
+
+def examine(
+    folder: Path,
+    base: str | None,
+    installation: Installation | None,
+    environ: Mapping[str, str],
+    max_rank: int | None = None,
+) -> Examined:
+    """Everything that can be said of the adapter in `folder` before a launch; `base` None takes the one it names,
+    `max_rank` is a given `--max-lora-rank`. Nothing is loaded or started. Raises LoraError for what is no adapter."""
+    adapter = read_adapter(folder)
+    wanted, layers, said = _base(adapter, base)
+    source = None if installation is None else vllm_folder(installation, environ)
+    own_ranks = None if source is None else max_lora_ranks(source)
+    model = (
+        None
+        if source is None or layers is None or not layers.architectures
+        else model_source(source, layers.architectures[0])
+    )
+    version = None if installation is None else installation.version
+    served = Served(
+        allowed=own_ranks or ranks_of_version(version),
+        version=version,
+        base=layers,
+        max_rank=max_rank,
+        embedding_modules=None if model is None else model.embedding_modules,
+    )
+    found = list(findings(adapter, served, look_at_values(adapter)))
+    if model is not None and not model.supports_lora and layers is not None:
+        text = f"{served.called} has no LoRA for {clean(layers.architectures[0], 60)}"
+        found.insert(0, Finding("refused", "base", text, "serve it merged into its base (peft: merge_and_unload)"))
+    if installation is None:
+        text = "no vLLM was found: these are the rules of the newest that is known"
+        found.append(Finding("note", "vllm", text, "name one by --vllm"))
+    return Examined(adapter, wanted, version, max_rank_for(ranks_of(adapter, served), served.allowed), (*found, *said))
+
+
+def import_adapter(
+    writer: Writer, data_dir: Path, examined: Examined, name: str, *, anyway: bool = False, notes: str | None = None
+) -> Registered:
+    """Keep what was examined as the next version of `name`. Raises ImportRefused where it would not be served as it was
+    trained, unless `anyway`; LoraError without a base."""
+    if examined.base is None:
+        raise LoraError(f"{examined.adapter.folder} does not name its base model: give it by --base")
+    prevented = examined.prevented
+    if prevented and not anyway:
+        more = f", and {len(prevented) - 1} more" if len(prevented) > 1 else ""
+        raise ImportRefused(f"not kept: {prevented[0].text}{more}; --anyway keeps it all the same")
+    origin = Origin(
+        base_model=examined.base,
+        base_hash=model_hash(examined.base),
+        imported_from=os.path.abspath(examined.adapter.folder),
+        notes=notes,
+        raw={"findings": [finding_json(finding) for finding in examined.findings], "vllm": examined.vllm},
+    )
+    return register(writer, data_dir, examined.adapter.folder, name, origin)
+
+
+def finding_json(finding: Finding) -> dict[str, str | None]:
+    """A finding as JSON tells it."""
+    return {
+        "effect": finding.effect,
+        "about": finding.about,
+        "text": finding.text,
+        "remedy": finding.remedy,
+        "vllm_says": None if finding.vllm is None else clean(finding.vllm),
+    }
+
+
+def _base(adapter: Adapter, given: str | None) -> tuple[str | None, BaseModel | None, list[Finding]]:
+    """The base's name, its layers where they are known, and what is to be said of it."""
+    named = adapter.base_model
+    wanted = given or named
+    if wanted is None:
+        text = "its config does not name its base model: whether it fits was not checked"
+        return None, None, [Finding("note", "base", text, "name the base by --base")]
+    said = []
+    if given is not None and named is not None and _last(given) != _last(named):
+        text = f"its config names {clean(named, 120)} as its base, and it is to be served on {clean(given, 120)}"
+        said.append(Finding("note", "base", text, "make sure that they are the same weights"))
+    folder = Path(wanted).expanduser()
+    if not folder.is_dir():
+        if given is not None and (os.sep in given and (folder.is_absolute() or folder.parent.is_dir())):
+            raise LoraError(f"--base {given} is not there: name a model's folder or a hub name")
+        text = f"its base {clean(wanted, 120)} is not here as a folder: whether it fits was not checked"
+        return wanted, None, [*said, Finding("note", "base", text, "name the base's folder by --base")]
+    place = os.path.abspath(folder)
+    try:
+        return place, read_base(folder), said
+    except BaseUnknown as error:
+        return place, None, [*said, Finding("note", "base", f"whether it fits was not checked: {error}", "nothing")]
+
+
+def _last(path: str) -> str:
+    """The last part of a path or hub name, by which the same model is called on different machines."""
+    return path.rstrip("/").rpartition("/")[2].lower()
