@@ -1,0 +1,61 @@
+"""`llmtune lora show ADAPTER`: one version, whether its files are still those registered, and what vLLM makes of it."""
+
+import argparse
+import os
+
+from engine.text import clean
+from lora.importing import examine
+from lora.registry import require_unchanged
+from lora.signature import SignatureBroken
+from store.records import AdapterRecord
+from tui.commands.lora_import import installed
+from tui.commands.lora_text import adapter_json, examined_json, examined_lines, megabytes, serve_line
+from tui.commands.places import data_place, reading
+from tui.format import local_minute, number, span
+from tui.output import complain, say, say_json
+
+DONE, FAILED = 0, 1
+
+
+def run(args: argparse.Namespace) -> int:
+    place = data_place(args)
+    with reading(place) as reader:
+        adapter = reader.adapter(args.adapter)
+    try:
+        folder = require_unchanged(place, adapter)
+    except SignatureBroken as error:
+        if args.json:
+            say_json({"adapter": adapter_json(adapter, place), "intact": False, "examined": None})
+        complain(str(error))
+        return FAILED
+    examined = examine(folder, args.base or adapter.base_model, installed(args.vllm), os.environ)
+    if args.json:
+        say_json({"adapter": adapter_json(adapter, place), "intact": True, "examined": examined_json(examined)})
+    else:
+        for line in (*_lines(adapter), *examined_lines(adapter.label, examined)):
+            say(line)
+        say(serve_line(adapter, place, examined.max_rank))
+    return FAILED if examined.prevented else DONE
+
+
+def _lines(adapter: AdapterRecord) -> list[str]:
+    losses = ", ".join(f"{clean(str(name), 40)} {number(value, 4)}" for name, value in _numbers(adapter.losses))
+    from_where = f"training {adapter.training_id}" if adapter.training_id is not None else "made elsewhere"
+    if adapter.imported_from:
+        from_where += f", imported from {clean(adapter.imported_from)}"
+    rows = [
+        ("from", f"{from_where}, {local_minute(adapter.created_at)}"),
+        ("losses", losses),
+        (
+            "took",
+            "" if adapter.seconds is None else f"{span(adapter.seconds)} on {clean(adapter.gpu or 'the CPU', 80)}",
+        ),
+        ("data", adapter.data_hash or ""),
+        ("signed", f"{adapter.signature} ({megabytes(adapter.size_bytes)} of files, as registered)"),
+        ("notes", clean(adapter.notes or "", 300)),
+    ]
+    return [f"{key:<8}{text}" for key, text in rows if text]
+
+
+def _numbers(values: dict[str, object]) -> list[tuple[str, float]]:
+    return [(name, float(value)) for name, value in values.items() if isinstance(value, int | float)]
