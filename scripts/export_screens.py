@@ -26,6 +26,8 @@ from engine.keeper.lock import KeeperLock
 from engine.keeper.places import keeper_places
 from store.location import database_file
 
+README = Path(__file__).resolve().parent.parent / "README.md"
+README_PLAN = README.read_text(encoding="utf-8").partition("```toml\n")[2].partition("```")[0]
 SMALL, LARGE = (80, 24), (140, 45)
 MID_RUN, AFTER = "2026-11-30T11:53:52.000Z", "2026-11-30T11:56:00.000Z"
 """Of the sweep: the last launch's first run that counts is under way; it has ended."""
@@ -33,7 +35,7 @@ MID_RUN, AFTER = "2026-11-30T11:53:52.000Z", "2026-11-30T11:56:00.000Z"
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """What is pressed on which recording: of the starved server, of the sweep in mid-run, or of the sweep when done."""
+    """What is pressed on which recording: the starved server, the sweep in mid-run or when done, or nothing at all."""
 
     recording: str
     size: tuple[int, int]
@@ -45,8 +47,10 @@ PICTURES = {
     "monitor": Picture("starved", SMALL, ("2",)),
     "monitor-large": Picture("starved", LARGE, ("2",)),
     "events": Picture("starved", SMALL, ("2", "e")),
+    "plan": Picture("nothing", SMALL, ("3",)),
     "tune": Picture("mid-run", SMALL, ("3",)),
     "sessions": Picture("done", SMALL, ("4", "enter")),
+    "pareto": Picture("done", SMALL, ("4", "enter", "P")),
     "charts": Picture("done", LARGE, ("4", "enter", "r", "end", "enter")),
 }
 
@@ -55,10 +59,11 @@ class Recordings:
     """The data directories, and the moment at which each is looked at."""
 
     def __init__(self, folder: Path, held: ExitStack) -> None:
-        self.now = {"starved": store.clock.format_utc(STARVED_AT), "mid-run": MID_RUN, "done": AFTER}
+        self.now = {"starved": store.clock.format_utc(STARVED_AT), "mid-run": MID_RUN, "done": AFTER, "nothing": AFTER}
         self.places = {name: folder / name for name in self.now}
         for name in ("mid-run", "done"):
             unpack_sweep(self.places[name])
+        self.places["nothing"].mkdir()
         number = make_starved(self.places["starved"], recorded_gpus(self.places["done"]))
         self._hold(held, "starved", "server", number)
         for session in rewind(database_file(self.places["mid-run"]), MID_RUN):
@@ -85,6 +90,8 @@ async def export(recordings: Recordings, name: str, target: Path) -> None:
         for key in picture.keys:
             await pilot.press(key)
             await read(app)
+        while any(worker.is_running for worker in app.workers if worker.group == "preview"):
+            await read(app)  # the editor's prices are worked out
         await pilot.pause()
         drawn = app.export_screenshot(title=f"llmtune · {name}")
     # Without it some viewers close up the blanks.
@@ -109,6 +116,7 @@ def write(target: Path, names: list[str]) -> None:
     os.environ["TZ"] = "UTC"
     time.tzset()
     no_servers_of_this_machine()
+    first_plan_of_any_machine()
     target.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, ExitStack() as held:
         os.environ["LLMTUNE_RUNTIME_DIR"] = f"{folder}/runtime"
@@ -121,6 +129,14 @@ def no_servers_of_this_machine() -> None:
     import tui.finding
 
     tui.finding.finder = lambda: tuple
+
+
+def first_plan_of_any_machine() -> None:
+    """The plan that the editor begins with names this checkout's folders; in its place the README's."""
+    import tui.screens.plan_editing
+    from tuning.plan_file import read_plan
+
+    tui.screens.plan_editing.demo_plan = lambda *_, **__: read_plan(README_PLAN, where="plan")
 
 
 def main() -> None:

@@ -13,8 +13,10 @@ SHOWN = {
     "monitor": ("● ready", "▶ live", "of 34,496 tokens", "TTFT", "budget", "KV-bound"),
     "monitor-large": ("KV-bound", "decode", "scheduler", "GPU 0", "VLLM::EngineCore"),
     "events": ("events of qwen2.5-7b", "ready after 46 s"),
+    "plan": ("finds", "noise of a launch assumed 1 %", "● 4", "max-num-seqs: 64 256", "$"),
+    "pareto": ("throughput against latency", "p99 TTFT (ms)", "A ● default"),
     "tune": ("▶ running", "measuring", "vs default"),
-    "sessions": ("✓ done", "36 of 36 runs"),
+    "sessions": ("✓ done", "36 of 36 runs", "No candidate is shown to beat the default"),
     "charts": ("KV cache", "GPU power", "the load began"),
 }
 
