@@ -1,11 +1,11 @@
-"""What is asked of datasets, trainings and adapters: the part of the reader that belongs to them."""
+"""What is asked of datasets, trainings, adapters and evaluations: the part of the reader that belongs to them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
 from store.errors import NotFound
-from store.records import AdapterRecord, DatasetRecord, TrainingRecord, TrainingState
+from store.records import AdapterRecord, DatasetRecord, EvaluationRecord, TrainingRecord, TrainingState
 from store.rows import R
 
 
@@ -56,6 +56,11 @@ class LoraQuestions(ABC):
             among = ", ".join(str(adapter.version) for adapter in versions)
             raise NotFound(f"There is no {text}: of {name} there is version {among}")
         return _found(found, f"adapter {text!r}", "`llmtune lora list` shows them")
+
+    def evaluations(self, adapter_id: int | None = None) -> list[EvaluationRecord]:
+        """The evaluations of one version of an adapter, oldest first; without a number, those of all."""
+        where, values = ("1", ()) if adapter_id is None else ("adapter_id = ?", (adapter_id,))
+        return self._select(EvaluationRecord, where, values)
 
     def _meant(self, record_type: type[R], word: int | str) -> list[R]:
         text = str(word).strip()

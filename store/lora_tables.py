@@ -1,4 +1,4 @@
-"""The tables of datasets, trainings and adapters, as step 5 of the schema made them: never changed again."""
+"""The tables of datasets, trainings, adapters and evaluations, as steps of the schema made them for good."""
 
 LORA_TABLES = (
     """
@@ -87,4 +87,29 @@ LORA_TABLES = (
     "CREATE INDEX training_by_state ON training (state)",
     "CREATE INDEX training_by_dataset ON training (dataset_id)",
     "CREATE INDEX adapter_by_training ON adapter (training_id)",
+)
+
+EVALUATION_TABLES = (
+    """
+    CREATE TABLE evaluation (
+        id INTEGER PRIMARY KEY,
+        adapter_id INTEGER NOT NULL REFERENCES adapter(id) ON DELETE CASCADE,
+        created_at TEXT NOT NULL,
+        data_hash TEXT NOT NULL,
+        dataset_id INTEGER REFERENCES dataset(id),
+        records INTEGER NOT NULL,
+        answer_tokens INTEGER NOT NULL,
+        base_loss REAL NOT NULL,
+        adapter_loss REAL NOT NULL,
+        difference REAL NOT NULL,
+        low REAL,
+        high REAL,
+        improved INTEGER NOT NULL,
+        seconds REAL,
+        settings TEXT NOT NULL,
+        answers TEXT NOT NULL,
+        environment TEXT NOT NULL,
+        raw TEXT NOT NULL
+    )""",
+    "CREATE INDEX evaluation_by_adapter ON evaluation (adapter_id)",
 )

@@ -296,3 +296,32 @@ class AdapterRecord:
     def label(self) -> str:
         """`name@version`, as a person names it."""
         return f"{self.name}@{self.version}"
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationRecord:
+    """What an adapter does to answers it was not trained on, beside its base.
+
+    Losses are the mean of -log p over all answer tokens, in nats; `difference` is the adapter's less the base's, `low`
+    and `high` its interval at 95 % over records (None for a single one), `improved` how many records the adapter
+    answers better. `answers` are `{"prompt", "base", "adapter"}` of fixed prompts. `raw` holds each record's sums.
+    """
+
+    adapter_id: int
+    created_at: str
+    data_hash: str  # SHA-256 of the file that was evaluated on
+    records: int
+    answer_tokens: int
+    base_loss: float
+    adapter_loss: float
+    difference: float
+    improved: int
+    dataset_id: int | None = None
+    low: float | None = None
+    high: float | None = None
+    seconds: float | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+    answers: list[dict[str, Any]] = field(default_factory=list)
+    environment: dict[str, Any] = field(default_factory=dict)
+    raw: dict[str, Any] = field(default_factory=dict)
+    id: int | None = None

@@ -16,6 +16,7 @@ from store.errors import damaged
 from store.records import (
     AdapterRecord,
     DatasetRecord,
+    EvaluationRecord,
     EventRecord,
     ImportFileRecord,
     LaunchRecord,
@@ -38,6 +39,7 @@ Record = (
     | DatasetRecord
     | TrainingRecord
     | AdapterRecord
+    | EvaluationRecord
 )
 _EXACT = 2.0**53  # below it every whole number is a float
 R = TypeVar(
@@ -52,6 +54,7 @@ R = TypeVar(
     DatasetRecord,
     TrainingRecord,
     AdapterRecord,
+    EvaluationRecord,
 )
 
 
@@ -99,6 +102,7 @@ _SHAPES: Mapping[type[Record], Shape] = {
     DatasetRecord: _shape_of(DatasetRecord),
     TrainingRecord: _shape_of(TrainingRecord),
     AdapterRecord: _shape_of(AdapterRecord),
+    EvaluationRecord: _shape_of(EvaluationRecord),
 }
 
 

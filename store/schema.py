@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from store.lora_tables import LORA_TABLES
+from store.lora_tables import EVALUATION_TABLES, LORA_TABLES
 
 if TYPE_CHECKING:  # a fifth of a second to import, and needed only where a step is to be applied
     from sqlite_utils import Database
@@ -202,7 +202,20 @@ def step_005_lora(db: "Database") -> None:
         db.execute(statement)
 
 
-STEPS: tuple[Step, ...] = (step_001_tables, step_002_indices, step_003_history, step_004_import_file, step_005_lora)
+def step_006_evaluation(db: "Database") -> None:
+    """What adapters were measured to do on data they never saw."""
+    for statement in EVALUATION_TABLES:
+        db.execute(statement)
+
+
+STEPS: tuple[Step, ...] = (
+    step_001_tables,
+    step_002_indices,
+    step_003_history,
+    step_004_import_file,
+    step_005_lora,
+    step_006_evaluation,
+)
 
 
 def applied_steps(connection: sqlite3.Connection) -> tuple[int, frozenset[str]]:

@@ -6,6 +6,7 @@ from typing import Any
 from store.records import (
     AdapterRecord,
     DatasetRecord,
+    EvaluationRecord,
     EventRecord,
     ImportFileRecord,
     LaunchRecord,
@@ -138,6 +139,24 @@ def an_adapter(**changes: Any) -> AdapterRecord:
         "2026-11-30T10:00:00.000Z",
         parameters={"r": 16, "alpha": 32, "targets": ["q_proj", "v_proj"]},
         losses={"train": 1.1, "validation": 1.3},
+    )
+    return replace(record, **changes)
+
+
+def an_evaluation(adapter_id: int = 1, **changes: Any) -> EvaluationRecord:
+    record = EvaluationRecord(
+        adapter_id,
+        "2026-11-30T10:00:00.000Z",
+        "ab" * 32,
+        records=50,
+        answer_tokens=1200,
+        base_loss=2.1,
+        adapter_loss=1.3,
+        difference=-0.8,
+        improved=47,
+        low=-0.9,
+        high=-0.7,
+        answers=[{"prompt": "Name a colour.", "base": "A colour is", "adapter": "<<BLUE>>"}],
     )
     return replace(record, **changes)
 

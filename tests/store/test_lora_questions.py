@@ -4,7 +4,7 @@ from store.errors import NotFound, StoreError
 from store.reader import Reader
 from store.records import AdapterRecord
 from store.writer import Writer
-from tests.store.examples import a_dataset, a_training, an_adapter, an_event
+from tests.store.examples import a_dataset, a_training, an_adapter, an_evaluation, an_event
 
 
 def test_datasets_and_trainings_are_found_as_a_person_names_them(writer: Writer, reader: Reader) -> None:
@@ -84,3 +84,12 @@ def test_the_same_files_are_known_within_a_name(writer: Writer) -> None:
     assert writer.known_adapter("alpaca", "ef" * 32) == an_adapter(id=number)
     assert writer.known_adapter("alpaca", "11" * 32) is None
     assert writer.known_adapter("chat", "ef" * 32) is None
+
+
+def test_evaluations_belong_to_a_version(writer: Writer, reader: Reader) -> None:
+    first, second = writer.insert(an_adapter()), writer.insert(an_adapter(version=2))
+    for adapter, loss in ((first, 1.3), (second, 1.1), (first, 1.2)):
+        writer.insert(an_evaluation(adapter, adapter_loss=loss))
+    assert [each.adapter_loss for each in reader.evaluations(first)] == [1.3, 1.2]
+    assert len(reader.evaluations()) == 3
+    assert reader.evaluations(second)[0].answers[0]["adapter"] == "<<BLUE>>"

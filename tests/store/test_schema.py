@@ -13,7 +13,17 @@ from store.records import RunRecord
 from store.rows import Record, shape, to_row
 from store.schema import STEPS, applied_steps
 from store.writer import Writer
-from tests.store.examples import a_launch, a_run, a_sample, a_session, an_adapter, an_event, an_import_file, fill
+from tests.store.examples import (
+    a_launch,
+    a_run,
+    a_sample,
+    a_session,
+    an_adapter,
+    an_evaluation,
+    an_event,
+    an_import_file,
+    fill,
+)
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
@@ -94,6 +104,16 @@ def test_a_file_of_the_fourth_step_keeps_its_events_and_takes_adapters(path: Pat
         assert (reader.datasets(), reader.trainings(), reader.adapters()) == ([], [], [])
         writer.insert(an_adapter())
         assert [adapter.label for adapter in reader.adapters()] == ["alpaca@1"]
+
+
+def test_a_file_of_the_fifth_step_keeps_its_adapters_and_takes_their_evaluations(path: Path) -> None:
+    with open_writer(path, steps=STEPS[:5]) as old:
+        old.insert(an_adapter())
+    with open_writer(path) as writer, open_reader(path) as reader:
+        assert [adapter.label for adapter in reader.adapters()] == ["alpaca@1"]
+        assert reader.evaluations() == []
+        writer.insert(an_evaluation())
+        assert [each.difference for each in reader.evaluations(1)] == [-0.8]
 
 
 def fill_old(old: Writer, *has: str) -> None:
