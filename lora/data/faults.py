@@ -39,11 +39,11 @@ def counts(faults: Iterable[Fault]) -> dict[FaultKind, int]:
     return {kind: number for kind in (*KINDS, *REPAIRS) if (number := found.count(kind))}
 
 
-def lines_text(lines: Iterable[int], shown: int = 5) -> str:
-    """`line 7`, `lines 7, 9` or `lines 7, 9, 12, 13, 40 and 63 more`, each line once."""
+def lines_text(lines: Iterable[int], *, more: int = 0, shown: int = 5) -> str:
+    """`line 7`, `lines 7, 9` or `lines 7, 9, 12, 13, 40 and 63 more`, each line once; `more` are not in `lines`."""
     ordered = sorted(set(lines))
     if not ordered:
         return ""
     text = ", ".join(f"{line}" for line in ordered[:shown])
-    more = f" and {len(ordered) - shown:,} more" if len(ordered) > shown else ""
-    return f"{'line' if len(ordered) == 1 else 'lines'} {text}{more}"
+    left = max(len(ordered) - shown, 0) + more
+    return f"{'line' if len(ordered) + more == 1 else 'lines'} {text}{f' and {left:,} more' if left else ''}"

@@ -11,6 +11,7 @@ from lora.data.examining import examine
 from lora.data.faults import KINDS, REPAIRS, counts, lines_text
 from lora.data.records import Counted, Examination, FaultKind
 from lora.data.report import refuse_unusable, report_json, report_lines
+from lora.data.report_text import lines_of_report
 from lora.records import DataUnfit, Example
 
 
@@ -181,3 +182,16 @@ def test_every_kind_that_is_found_has_words() -> None:
 def test_examination_is_the_same_each_time(mixed: Path) -> None:
     first: Examination = examine(mixed, seed=3)
     assert first == examine(mixed, seed=3)
+
+
+def test_a_kept_report_reads_as_it_did(mixed: Path) -> None:
+    found = examine(mixed, max_length=1024, model="m", count=counting({"long": 5000}))
+    kept = json.loads(json.dumps(report_json(found)))
+    assert lines_of_report(kept, 80) == report_lines(found, 80)
+    assert max(map(len, report_lines(found, 80)[1:])) <= 80
+    assert lines_of_report({}) == [": – records, a file, form none"]
+
+
+def test_more_lines_than_are_kept_are_counted(tmp_path: Path) -> None:
+    found = examine(written(tmp_path, [alpaca(0), *["{"] * 200]))
+    assert any("200 broken: no JSON (lines 2, 3, 4, 5, 6 and 195 more;" in line for line in report_lines(found))
