@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tuning.deciding import deciding_of
+from tuning.figures import size_percent
 from tuning.judged import Judgement
 from tuning.records import Candidate, Plan, Workload
 from tuning.verdict.boundary import FIRST_LOOK, MOST_BLOCKS
@@ -173,4 +174,4 @@ def _rounded(sd: float) -> float:
 
 
 def _percent(sd: float) -> str:
-    return f"{100 * math.expm1(sd):.2g} %"
+    return size_percent(math.expm1(sd))

@@ -60,6 +60,16 @@ def percent(ratio: float | None) -> str:
     return ABSENT if ratio is None else f"{_signed(100 * ratio)} %"
 
 
+def size_percent(share: float | None) -> str:
+    """A share or a noise without sign: `0.43 %`, `3.6 %`, `12 %`, `1,035 %`."""
+    if share is None or not math.isfinite(share):
+        return ABSENT
+    value = 100 * share
+    decimals = 0 if abs(value) >= 9.95 else 1 if abs(value) >= 0.995 else 2
+    text = f"{value:,.{decimals}f}"
+    return f"{text.rstrip('0').rstrip('.') if decimals else text} %"
+
+
 def summary_text(summary: Summary | None) -> str:
     """`27,245 [26,900, 27,590]`, the interval only where two launches or more give one."""
     if summary is None or summary.mean is None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from tuning.candidate_words import found_text, level_text
-from tuning.figures import figure, metric_title, percent
+from tuning.figures import figure, metric_title, percent, size_percent
 from tuning.judged import Deciding, LimitJudgement
 from tuning.launch_values import Blocks, Measured
 from tuning.limit_judging import limit_title, limit_workloads
@@ -139,7 +139,7 @@ def _unequal(looks: Sequence[Look], names: Mapping[int, str]) -> list[str]:
         own, rest = look.noise.by_configuration[index].sd, look.noise.sd
         if own is not None and rest is not None:
             told.append(
-                f"{names[index]} ({100 * own:.2g} % a launch, {100 * rest:.2g} % over all, {look.blocks} blocks)"
+                f"{names[index]} ({size_percent(own)} a launch, {size_percent(rest)} over all, {look.blocks} blocks)"
             )
     many = "are" if len(seen) > 1 else "is"
     return [

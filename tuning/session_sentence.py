@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from tuning.candidate_words import found_text, open_limits
-from tuning.figures import metric_title
+from tuning.figures import metric_title, size_percent
 from tuning.judged import CandidateJudgement, Deciding, Word, WorkloadJudgement
 
 _ORDER: tuple[Word, ...] = ("better", "equivalent", "worse", "infeasible", "undecided", "failed", "dropped")
@@ -182,7 +182,7 @@ def _calibration(workloads: Mapping[str, WorkloadJudgement], candidate: int, ove
             continue
         word, text = _part(one, judged, several)
         sd = one.noise.value_sd
-        noise = "" if sd is None else f"; noise of a launch {100 * sd:.2g} %"
+        noise = "" if sd is None else f"; noise of a launch {size_percent(sd)}"
         by_chance = ", as happens by chance in 5 of 100" if word in ("better", "worse") else ""
         more = more_text([candidate], {one.workload: one}) if word == "undecided" else ""
         told.append(f"{word}{by_chance}, {text} after {one.blocks} blocks{more}{noise}")

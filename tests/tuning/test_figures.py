@@ -1,6 +1,8 @@
+import math
+
 import pytest
 
-from tuning.figures import duration_text, effect_text, figure, metric_title, percent, summary_text
+from tuning.figures import duration_text, effect_text, figure, metric_title, percent, size_percent, summary_text
 from tuning.records import RUN_METRICS, Effect, Summary
 
 
@@ -49,3 +51,21 @@ def test_durations_are_rounded_to_what_matters() -> None:
     texts = [duration_text(seconds) for seconds in (None, 45, 720, 7500)]
     assert texts == ["–", "45 s", "12 min", "2 h 05 min"]
     assert [duration_text(seconds) for seconds in (-3.0, float("nan"), float("inf"))] == ["0 s", "–", "–"]
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (0.0043, "0.43 %"),
+        (0.036, "3.6 %"),
+        (0.01, "1 %"),
+        (0.0, "0 %"),
+        (0.0997, "10 %"),
+        (0.12, "12 %"),
+        (1.04, "104 %"),
+        (10.35, "1,035 %"),
+    ],
+)
+def test_a_size_without_sign(share: float, text: str) -> None:
+    assert size_percent(share) == text
+    assert size_percent(None) == size_percent(math.inf) == "–"

@@ -1,7 +1,7 @@
 """How much measurements scattered, and how many launches that took."""
 
 from tuning.document import Heading, Paragraph, Part, Points, Table
-from tuning.figures import ABSENT
+from tuning.figures import size_percent
 from tuning.imported.words import counted
 from tuning.judging import OVER
 from tuning.launch_counts import LaunchCounts, launch_counts
@@ -55,7 +55,7 @@ def noise_parts(material: Material) -> list[Part]:
 
 def sd_text(sd: float | None) -> str:
     """Of logs, so a share: `0.9 %`."""
-    return ABSENT if sd is None else f"{100 * sd:.2g} %"
+    return size_percent(sd)
 
 
 def launches_text(counts: LaunchCounts, blocks: int, candidates: int, over: bool) -> str:

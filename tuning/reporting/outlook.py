@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from tuning.certainty import BLOCKS, expected_noise, known_noise, price_of
 from tuning.document import Heading, Paragraph, Part, Table
-from tuning.figures import ABSENT, duration_text
+from tuning.figures import ABSENT, duration_text, size_percent
 from tuning.grid import candidates
 from tuning.imported.words import counted
 from tuning.records import Candidate
@@ -44,8 +44,7 @@ def outlook_parts(material: Material) -> list[Part]:
 
 
 def _row(price: Price) -> tuple[str, ...]:
-    effect = price.smallest_effect
-    found = ABSENT if effect is None or not math.isfinite(effect) else f"{100 * effect:.2g} %"
+    found = size_percent(price.smallest_effect)
     times = (duration_text(3600 * hours) for hours in (price.hours_expected, price.hours_at_most))
     money = (ABSENT if each is None else f"${each:,.2f}" for each in (price.money_expected, price.money_at_most))
     launches = (f"{math.ceil(price.launches_expected - 0.5)}", f"{price.launches_at_most}")
