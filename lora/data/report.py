@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from engine.text import clean
+from engine.text import clean, redact
 from lora.data.advice import advice
 from lora.data.faults import KINDS, REPAIRS, counts
 from lora.data.records import Examination, Fault, FaultKind, Spread
@@ -59,7 +59,7 @@ def report_json(found: Examination) -> dict[str, Any]:
         "max_length": found.max_length,
         "template": counted.template if counted else None,
         "end_token": counted.end_token if counted else None,
-        "learnt": clean(counted.learnt, 2000) if counted and counted.learnt else None,
+        "learnt": clean(redact(counted.learnt), 2000) if counted and counted.learnt else None,
         "template_ends_answers": counted.ends if counted else None,
         "length_tokens": _spread_json(found.lengths),
         "answer_tokens": _spread_json(found.answers),
@@ -78,7 +78,7 @@ def _first(found: Examination) -> list[dict[str, str]]:
     """The beginning of the first conversation: whether the fields became what they should, it shows at once."""
     example = min(_usable(found), key=lambda example: example.line, default=None)
     turns = example.messages[:_TURNS_KEPT] if example is not None else ()
-    return [{"role": turn.role, "content": clean(turn.content, _TEXT_KEPT)} for turn in turns]
+    return [{"role": turn.role, "content": clean(redact(turn.content), _TEXT_KEPT)} for turn in turns]
 
 
 def _faults_json(faults: Iterable[Fault], words: dict[FaultKind, str]) -> list[dict[str, Any]]:

@@ -195,3 +195,10 @@ def test_a_kept_report_reads_as_it_did(mixed: Path) -> None:
 def test_more_lines_than_are_kept_are_counted(tmp_path: Path) -> None:
     found = examine(written(tmp_path, [alpaca(0), *["{"] * 200]))
     assert any("200 broken: no JSON (lines 2, 3, 4, 5, 6 and 195 more;" in line for line in report_lines(found))
+
+
+def test_keys_in_the_data_do_not_reach_the_report(tmp_path: Path) -> None:
+    key = "hf_" + "a1B2" * 8
+    found = examine(written(tmp_path, [alpaca(0, output=f"Use {key}.")]))
+    assert found.train[0].messages[1].content == f"Use {key}."
+    assert key not in json.dumps(report_json(found))
