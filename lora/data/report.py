@@ -88,7 +88,7 @@ def _faults_json(faults: Iterable[Fault], words: dict[FaultKind, str]) -> list[d
             "what": words[kind],
             "number": number,
             "lines": [fault.line for fault in faults if fault.kind == kind][:_LINES_KEPT],
-            "details": [clean(fault.detail, 200) for fault in faults if fault.kind == kind][:_LINES_KEPT],
+            "details": [clean(redact(fault.detail), 200) for fault in faults if fault.kind == kind][:_LINES_KEPT],
         }
         for kind, number in counts(faults).items()
     ]
