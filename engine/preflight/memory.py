@@ -42,11 +42,16 @@ def read_memory(proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup
     return MemoryReading(facts["MemTotal"] * 1024, facts["MemAvailable"] * 1024, limit, used, kills)
 
 
+def usable(reading: MemoryReading) -> tuple[int, int]:
+    """Bytes that can be had now, and those there are in all: of the machine, or of the container's tighter limit."""
+    if reading.limit is None or reading.limit >= reading.total:
+        return reading.available, reading.total
+    return min(reading.available, max(reading.limit - (reading.limit_used or 0), 0)), reading.limit
+
+
 def memory_check(reading: MemoryReading) -> Check:
-    available, total, where = reading.available, reading.total, ""
-    if reading.limit is not None and reading.limit < reading.total:
-        total, where = reading.limit, " of this container's limit"
-        available = min(available, max(reading.limit - (reading.limit_used or 0), 0))
+    available, total = usable(reading)
+    where = " of this container's limit" if total < reading.total else ""
     found = f"{gib(available)} of {gib(total)}{where} available"
     if reading.kills:
         found = f"{found}; {reading.kills} processes were killed here for want of memory"
