@@ -1,0 +1,91 @@
+"""How much memory a training needs, from the base's config and the settings alone.
+
+Weights and optimizer are counted. Activations are those that autograd keeps for the backward pass of a decoder with
+frozen weights and LoRA factors in float32, as counted by saved-tensor hooks over transformers 5.19 and peft 0.21 (a
+test counts them again): a frozen layer keeps no input, a LoRA its own in float32, and once more after a dropout.
+"""
+
+from dataclasses import dataclass
+
+from lora.base_model import BaseModel, Linear
+from lora.parameter_count import adapter_size, target_layers
+from lora.records import TrainingSettings
+
+GIB = 2**30
+
+# NF4: half a byte a weight; with double quantization a byte of scale for 64 weights, and a float32 for 256 of those
+# (Dettmers et al. 2023, arXiv:2305.14314, section 3).
+NF4_BYTES = 0.5 + 1 / 64 + 4 / (64 * 256)
+# Of a trained number: itself, its gradient, and AdamW's two moments, each in float32.
+TRAINED_BYTES = 4 + 4 + 8
+# CUDA's context and libraries; on the processor Python with torch and transformers.
+CONTEXT_GIB = {True: 0.6, False: 0.8}
+# Blocks that the allocator keeps and cannot use.
+FRAGMENTS = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryNeeded:
+    """`parts` are names and GiB, and add up to `total_gib`."""
+
+    total_gib: float
+    parts: tuple[tuple[str, float], ...]
+
+
+def training_memory(base: BaseModel, settings: TrainingSettings, gpu: bool) -> MemoryNeeded:
+    """The most that a training holds at once, for batches of the longest examples; on a GPU, else in main memory.
+    Raises TargetUnknown."""
+    width = bytes_of(settings.dtype, gpu)
+    tokens = settings.batch * settings.max_length
+    targets = target_layers(base, settings.targets)
+    one_block = block_bytes(base, targets, settings.dropout > 0, width)
+    if settings.gradient_checkpointing:
+        kept, at_work = float(base.layers * base.width * width), one_block
+    else:
+        kept, at_work = base.layers * one_block, 0.0
+    # The logits are gone again when the blocks are gone through backwards.
+    activations = tokens * (kept + max(at_work, logit_bytes(base, width)))
+    workspace = max(layer.parameters for layer in base.linears) * width if settings.quantization == "nf4" else 0
+    trained = adapter_size(base, settings.r, settings.targets).trainable * TRAINED_BYTES
+    parts = (
+        ("weights", weight_bytes(base, settings.quantization == "nf4", width) / GIB),
+        ("adapter and its optimizer", trained / GIB),
+        ("activations", activations / GIB),
+        ("workspace", (workspace + FRAGMENTS * activations) / GIB),
+        ("CUDA" if gpu else "libraries", CONTEXT_GIB[gpu]),
+    )
+    return MemoryNeeded(sum(gib for _, gib in parts), parts)
+
+
+def bytes_of(dtype: str, gpu: bool) -> int:
+    """Of a number in the dtype of computation; "auto" is 16 bits on a GPU and float32 on the processor."""
+    if dtype == "auto":
+        return 2 if gpu else 4
+    return 4 if dtype == "float32" else 2
+
+
+def weight_bytes(base: BaseModel, nf4: bool, width: int) -> float:
+    """Embeddings, output layer, norms and biases stay in the dtype of computation."""
+    if not nf4:
+        return float(base.parameters * width)
+    return base.linear_parameters * NF4_BYTES + (base.parameters - base.linear_parameters) * width
+
+
+def block_bytes(base: BaseModel, targets: tuple[Linear, ...], dropout: bool, width: int) -> float:
+    """What one block keeps of a token for the backward pass, on average over the blocks: of its own the norms' inputs
+    in float32, queries, keys, values and the attention's output, and three of the feed-forward's; of each LoRA its
+    input in float32, again after a dropout."""
+    leaves = {layer.leaf: layer for layer in base.linears[: len(base.linears) // base.layers]}
+    attention = leaves["o_proj"].inputs
+    fused = leaves.get("qkv_proj")
+    both = fused.outputs - attention if fused is not None else 2 * leaves["k_proj"].outputs
+    own = 8 * base.width + width * (2 * attention + both + 3 * base.feed_forward)
+    inner = [layer for layer in targets if layer.name.startswith("model.layers.")]
+    lora = sum(layer.inputs for layer in inner) / base.layers * 4 * (2 if dropout else 1)
+    return own + lora
+
+
+def logit_bytes(base: BaseModel, width: int) -> float:
+    """Of a token's logits while the loss is computed and gone back through: themselves, their log-softmax and its
+    gradient in float32."""
+    return float(base.vocabulary * (width + 4 + 4))
