@@ -1,8 +1,13 @@
+import json
+import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from engine.environment import child_environ
+from engine.records import Installation
 from lora.base_model import BaseUnknown, base_of, read_base
 from lora.parameter_count import TargetUnknown, adapter_size, target_layers
 from lora.records import ALL_LINEAR
@@ -105,3 +110,38 @@ def test_a_config_that_does_not_tell_is_refused(config: Any, words: str) -> None
 def test_a_folder_without_a_config_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BaseUnknown, match="cannot be read"):
         read_base(tmp_path)
+
+
+FAMILIES = ("llama", "mistral", "qwen2", "qwen3", "phi3", "gemma", "gemma2", "gemma3_text")
+
+
+@pytest.mark.vllm
+def test_peft_counts_what_we_do(installation: Installation) -> None:
+    """Every family, and the user's setting on the shape of Qwen2.5-7B, on models without weights."""
+    tiny = {key: value for key, value in TINY_CONFIG.items() if key not in ("architectures", "tie_word_embeddings")}
+    special = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+    cases: list[list[Any]] = [
+        [{**tiny, **special, "model_type": family, "head_dim": 4}, 8, ALL_LINEAR] for family in FAMILIES
+    ]
+    cases.append([{**tiny, "attention_bias": True, "mlp_bias": True}, 8, ["q_proj", "down_proj"]])
+    cases.append([QWEN_7B_CONFIG, 16, ["q_proj", "v_proj"]])
+    script = Path(__file__).parent / "counted_models.py"
+    answer = subprocess.run(
+        [installation.python, str(script), json.dumps(cases)],
+        env=child_environ(installation.bin_dir, os.environ),
+        cwd="/",
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    line = next((line for line in answer.stdout.splitlines() if line.startswith("COUNTED ")), None)
+    assert line is not None, answer.stderr[-2000:]
+    for (config, rank, targets), (trainable, total, layers) in zip(
+        cases, json.loads(line.removeprefix("COUNTED ")), strict=True
+    ):
+        base = base_of(config)
+        size = adapter_size(base, rank, targets)
+        assert (size.trainable, size.total) == (trainable, total), config["model_type"]
+        ours = [(layer.name, layer.inputs, layer.outputs) for layer in (*base.linears, base.output)]
+        assert ours == [tuple(layer) for layer in layers], config["model_type"]
