@@ -97,7 +97,9 @@ class Adapter:
 def read_adapter(folder: Path) -> Adapter:
     """The adapter in `folder`. Raises AdapterUnfit or FileUnfit, one line."""
     if not folder.is_dir():
-        why = "is a file: name the folder that holds it" if folder.exists() else "is not there"
+        why = (
+            "is a file: name the folder that holds it" if folder.exists() else "is not there: name an adapter's folder"
+        )
         raise AdapterUnfit(f"{folder} {why}")
     config = _config(folder)
     weights = next((folder / name for name in WEIGHTS if (folder / name).is_file()), None)

@@ -133,8 +133,9 @@ def _fit(pairs: Sequence[LoraPair], base: BaseModel) -> Iterator[Finding]:
         text = f"the base has no layer {clean(some(pair.module for pair in absent), 300)}"
         known = {layer.leaf for layer in layers.values()}
         says = "expected target modules in" if any(pair.leaf not in known for pair in absent) else None
-        # What has a known last name, but not that place, vLLM loads and never uses.
+        # vLLM looks at the last part of a name alone before it loads.
         effect: Effect = "refused" if says else "wrong"
+        text += "" if says else ": vLLM would load it and never use it"
         yield Finding(effect, "base", text, "serve it on the base it was trained on (--base)", says)
     misfits = [pair for pair in pairs if pair.module in layers and not _shaped(pair, layers[pair.module])]
     if misfits:

@@ -143,8 +143,8 @@ def test_another_base_is_told_by_its_shapes(tmp_path: Path) -> None:
     assert (finding.effect, finding.about) == ("refused", "base")
     assert finding.text.endswith("model.layers.0.self_attn.q_proj takes 16 to 16, the base's 12 to 12")
     (finding,) = told(tmp_path, served(), factors("model.layers.7.self_attn.q_proj", 4, 12, 12))
-    # vLLM knows the last name, so it loads it, and never uses it.
-    assert (finding.effect, finding.text) == ("wrong", "the base has no layer model.layers.7.self_attn.q_proj")
+    text = "the base has no layer model.layers.7.self_attn.q_proj: vLLM would load it and never use it"
+    assert (finding.effect, finding.text) == ("wrong", text)
     (finding,) = told(tmp_path, served(), factors("transformer.h.0.attn.c_attn", 4, 12, 36))
     assert (finding.effect, finding.vllm) == ("refused", "expected target modules in")
     assert found(tmp_path, served(base=None), factors("transformer.h.0.attn.c_attn", 4, 12, 36)) == []
