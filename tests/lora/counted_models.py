@@ -1,5 +1,5 @@
-"""Runs in the training Python: what peft counts on models without weights. `python counted_models.py CASES`, a JSON list
-of `[config, rank, targets]`, prints one line, `COUNTED [[trainable, all, [[layer, inputs, outputs], …]], …]`.
+"""Runs in the training Python: what peft counts on models without weights. `python counted_models.py CASES`, JSON lists
+`[config, rank, targets]`, prints one line, `COUNTED [[trainable, all, [[layer, inputs, outputs], …]], …]`.
 """
 
 import json
