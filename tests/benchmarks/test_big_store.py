@@ -55,13 +55,13 @@ LOOKED_AT = {
 # What is pressed one after another, each from where the last one led, and what stands on the screen when all is drawn.
 WALK: tuple[tuple[str, bytes, str], ...] = (
     ("Sessions", b"4", r"sweep-42 .*[\s\S]*sweep-30 [\s\S]*(largest|no candidate)"),
-    ("session report", b"\r", r"environment[\s\S]*580\.95\.05"),
+    ("session report", b"\r", r"begun [\s\S]*Cost and energy"),
     ("plot", b"g", r"total tok/s against[\s\S]*mean and 95 %"),
-    ("back to the report", b"\x1b", r"environment[\s\S]*580\.95\.05"),
+    ("back to the report", b"\x1b", r"begun [\s\S]*Cost and energy"),
     ("runs of a session", b"r", r"\d+ runs[\s\S]*chat +run 2"),
     ("charts of a run", b"\r", r"KV cache mean[\s\S]*GPU power mean"),
     ("back to the runs", b"\x1b", r"\d+ runs[\s\S]*chat +run 2"),
-    ("report once more", b"\x1b", r"environment[\s\S]*580\.95\.05"),
+    ("report once more", b"\x1b", r"begun [\s\S]*Cost and energy"),
     ("back to Sessions", b"\x1b", r"sweep-30 "),
     ("Tune", b"3", r'Session 42 "sweep-42"[\s\S]*decide by[\s\S]*default[\s\S]*x skip'),
     ("Servers", b"1", r"by-hand[\s\S]*KV cache[\s\S]*n new"),
