@@ -73,7 +73,8 @@ def columns(view: TuneView, workload: str, metric: str, *, wide: bool) -> tuple[
     tail = [Column("metric", metric_name(metric)), Column("effect", "vs default", right=False)]
     limited = [limit.metric for limit in _limits(view) if limit.workload in (None, workload)]
     others = dict.fromkeys([*limited, "p99_ttft_ms", *(WIDE_METRICS if wide else ())])
-    tail += [Column(f"m:{name}", metric_name(name)) for name in others if name != metric]
+    known = {name for one in view.result.results for name in one.summaries if one.workload == workload}
+    tail += [Column(f"m:{name}", metric_name(name)) for name in others if name != metric and name in known]
     if _limits(view):
         tail.append(Column("limits", "limits", right=False))
     first = settings or (Column("label", "candidate", right=False),)

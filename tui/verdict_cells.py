@@ -12,6 +12,7 @@ from tuning.records import Effect
 from tuning.verdict_words import GLYPHS, verdict_text
 
 LEFT = ", left"
+BIASED = "too good on average, being selected and stopped early"
 _SHORT = {"? gain implausible": "? implausible"}
 
 
@@ -53,7 +54,7 @@ def limits_word(judged: CandidateJudgement | None) -> str:
     if "broken" in known:
         return "✗ broken"
     if "implausible" in known:
-        return "✗ unlikely"
+        return "✗ hardly"
     return "✓ kept" if len(known) == len(states) and set(known) == {"holds"} else "? open"
 
 
@@ -72,7 +73,11 @@ def candidate_line(view: TuneView, workload: str, candidate: int) -> str:
         parts.append(f"{words}{after} {effect_text(effect)}".rstrip())
     if judged.why and judged.verdict != "failed":
         parts.append(clean(judged.why, 240))
-    parts += [limit_line(each) for each in judged.limits]
+    if judged.verdict == "better":
+        parts.append(BIASED)
+    settled = [each for each in judged.limits if each.verdict is not None and each.verdict.state == "holds"]
+    parts += [limit_line(each) for each in judged.limits if each not in settled]
+    parts += [limit_line(each) for each in settled]
     return f"{launch_name(view, candidate)}: {'; '.join(parts)}" if parts else ""
 
 

@@ -13,7 +13,9 @@ VERDICT_LEGEND: Final = (
     Number("? 2 more", "undecided: about so many more blocks would decide it; > 4: more than the session has"),
     Number("? implausible", "undecided, but a gain worth having is implausible; it is launched no more"),
     Number("⊘ infeasible", "breaks a limit, however good its metric is"),
-    Number("limits", "✓ kept, ✗ broken, ? open; the line below the table has each of the chosen candidate"),
+    Number(
+        "limits", "✓ kept, ✗ broken, ✗ hardly (that it holds is implausible), ? open; below, of the chosen one, each"
+    ),
     Number("noise", "standard deviation between runs of a launch, and between launches beyond that"),
     Number("drift", "a change from block to block that is more than noise; effects are taken within blocks"),
 )

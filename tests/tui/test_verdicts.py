@@ -64,7 +64,7 @@ def test_verdicts_are_glyphs_with_words(won: Path) -> None:
     assert verdict_words(view, "chat", 3, short=True) == "? implausible"
     assert sentence(view).startswith("seqs 100 is better than the default: +6.0 %")
     assert noise_line(view, "chat") == "noise of total tok/s: run 0.3 %, launch 0.3 %, no drift seen"
-    assert candidate_line(view, "chat", 1).startswith("[100]: ✓ better after block 2 +6.0 % [+1.5, +11]; p99 TTFT")
+    assert candidate_line(view, "chat", 1).startswith("[100]: ✓ better after block 2 +6.0 % [+1.5, +11]; too good")
     assert "kept (" in candidate_line(view, "chat", 0)
 
 

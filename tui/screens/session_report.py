@@ -105,7 +105,9 @@ class SessionReportScreen(ExportingScreen, ServingScreen):
 
     DEFAULT_CSS = """
     SessionReportScreen SessionPanel { height: auto; max-height: 75%; }
-    SessionReportScreen SessionPanel ResultsTable { max-height: 12; }
+    SessionReportScreen SessionPanel ResultsTable { max-height: 6; }
+    SessionReportScreen.-tall SessionPanel ResultsTable { max-height: 12; }
+    SessionReportScreen.-short SessionPanel #command { display: none; }
     SessionReportScreen SessionPanel #progress, SessionReportScreen SessionPanel #below { display: none; }
     SessionReportScreen SessionPanel #why { display: none; }
     SessionReportScreen #details { height: 1fr; padding: 0 1; border-top: solid $panel; scrollbar-size-vertical: 1; }

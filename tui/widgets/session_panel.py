@@ -21,7 +21,8 @@ BOTH_FROM = (120, 36)
 
 
 ROOMY_LINES = 30
-SAID_LINES = 2  # of the sentence, and of what is said of the chosen candidate where there is room
+SENTENCE_LINES = 3  # of the verdict, at most
+SAID_LINES = 2  # of what is said of the chosen candidate
 
 
 class SessionPanel(Vertical):
@@ -124,9 +125,9 @@ class SessionPanel(Vertical):
         wide = self.size.width >= BOTH_FROM[0]
         both = wide and self.size.height >= BOTH_FROM[1] - 4 and len(names) > 1
         self._say("session", tune_lines.session_line(view, self.size.width - 2))
-        self._say("decide", tune_lines.decide_line(view))
+        self._fold("decide", tune_lines.decide_line(view), 1)
         self.query_one(ProgressLine).show(tune_lines.progress(view), tune_lines.now_line(view))
-        self._fold("sentence", verdict_cells.sentence(view), SAID_LINES)
+        self._fold("sentence", verdict_cells.sentence(view), SENTENCE_LINES)
         self._table("first", self.workload)
         if both:
             self._table("second", names[(names.index(self.workload) + 1) % len(names)])
