@@ -107,6 +107,8 @@ async def read(app: Any) -> None:
     """Until the present screen was fed twice: the first reading may have been under way."""
     wanted = app.readings + 2
     while app.readings < wanted:
+        if not app.is_running:
+            raise RuntimeError("the program has ended; its error is above")
         app.ask()
         await asyncio.sleep(0.05)
 
