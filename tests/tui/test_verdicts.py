@@ -154,6 +154,8 @@ async def test_the_verdict_stands_on_the_tune_screen(won: Path, size: tuple[int,
             assert words in shown, words
         assert screen.query_one("#first", ResultsTable).candidate == 1  # the winner lies under the cursor
         assert all(len(line) <= size[0] for line in shown.splitlines())
+        await until(pilot, lambda: size == SMALL or "┤" in text_of(pilot))  # the chart, where there is room
+        assert "no room for a chart" not in text_of(pilot)
         assert "in 95 of 100 sessions" in dict(screen.LEGEND)["✓ better"]
 
 

@@ -11,6 +11,7 @@ from engine.text import clean
 from tui import chart, plot_view, tune_lines, tune_table, verdict_cells
 from tui.format import local_clock
 from tui.metric_text import next_metric
+from tui.screens.base import Late
 from tui.tune_view import TuneView, serve_line
 from tui.widgets.progress_line import ProgressLine
 from tui.widgets.results_table import ResultsTable
@@ -25,7 +26,7 @@ SENTENCE_LINES = 3  # of the verdict, at most
 SAID_LINES = 2  # of what is said of the chosen candidate
 
 
-class SessionPanel(Vertical):
+class SessionPanel(Vertical, Late):
     """Shows one TuneView. `workload` and `metric` choose what the first table holds."""
 
     DEFAULT_CSS = """
@@ -143,7 +144,8 @@ class SessionPanel(Vertical):
         self.show_chosen()
         events = [f"{local_clock(event.at)}  {clean(event.text, 300)}" for event in reversed(view.events)]
         self._say("events", "\n".join(events))
-        self._draw(wide and self.size.height >= ROOMY_LINES)
+        self.set_class(wide and self.size.height >= ROOMY_LINES, "-drawn")
+        self.call_after_refresh(self.later, self._draw)  # the lines above have taken their room by then
 
     def show_chosen(self) -> None:
         """What was found of the chosen candidate, what limited its runs, and its whole command line."""
@@ -178,11 +180,10 @@ class SessionPanel(Vertical):
         self._say(f"{name}-title", tune_table.table_title(view, workload, metric))
         self.query_one(f"#{name}", ResultsTable).show(tune_table.table(view, workload, metric, self.size.width))
 
-    def _draw(self, room: bool) -> None:
+    def _draw(self) -> None:
         """The first table's metric as a picture, where there is room and only when it changed."""
-        self.set_class(room, "-drawn")
         view, picture = self._view, self.query_one("#picture", Static)
-        if view is None or not room:
+        if view is None or not self.has_class("-drawn"):
             return
         metric = self.metric or view.result.metric.get(self.workload, "total_tok_per_s")
         drawn = (view.result.results, self.workload, metric, picture.content_size)
