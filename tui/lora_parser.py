@@ -3,6 +3,8 @@
 
 import argparse
 
+from tui.lora_train_parser import add_training
+
 Parents = list[argparse.ArgumentParser]
 
 
@@ -20,6 +22,7 @@ def add_lora(
         return actions.add_parser(name, help=text, description=text, parents=parents, allow_abbrev=False)
 
     _prepare(add("prepare", "a data set from a file of conversations: a report first, then a decision", vllm))
+    add_training(add, vllm)
     add("list", "adapters, trainings and datasets")
     _show(add("show", "one version of an adapter: its files, and what vLLM makes of it", vllm))
     _import(add("import", "keep an adapter that was made elsewhere", vllm))
