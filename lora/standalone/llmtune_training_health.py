@@ -19,6 +19,9 @@ before, and is worse than that, is broken."""
 EVEN = 0.01
 """A model that answers evenly comes to ln(vocabulary) up to rounding."""
 
+KNOWN = 0.5
+"""So much below guessing a model must have been: one of random weights begins at it, and may stay for long."""
+
 NO_GRADIENT = 3
 """Steps in a row without any gradient. One may come of a batch whose answers are known by heart."""
 
@@ -77,7 +80,8 @@ class Health:
 
     def _loss(self, number: int, loss: float) -> str | None:
         self._worse = self._worse + 1 if loss >= self._guessing - EVEN else 0
-        if self._worse >= WORSE_THAN_GUESSING and self._lowest is not None:
+        knew = self._lowest is not None and self._lowest < self._guessing - KNOWN
+        if self._worse >= WORSE_THAN_GUESSING and knew:
             return (
                 f"the training diverges: its loss of {loss:.3g} at step {number} is no better than guessing "
                 f"({self._guessing:.3g}): lower --learning-rate"

@@ -170,7 +170,7 @@ def arguments(settings: dict[str, Any], output: str, steps: int, dtype: str, fir
         gradient_accumulation_steps=settings["accumulation"],
         learning_rate=settings["learning_rate"],
         lr_scheduler_type="cosine",
-        warmup_steps=math.ceil(settings["warmup"] * steps),
+        warmup_steps=int(settings["warmup"] * steps),
         weight_decay=settings["weight_decay"],
         max_grad_norm=settings["max_grad_norm"],
         optim="adamw_torch",
