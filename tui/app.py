@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tui.screens.base import LlmtuneScreen
     from tui.tune_source import ViewSource
 
-MODE_LABELS = {"servers": "Servers", "monitor": "Monitor", "tune": "Tune", "sessions": "Sessions"}
+MODE_LABELS = {"servers": "Servers", "monitor": "Monitor", "tune": "Tune", "sessions": "Sessions", "lora": "LoRA"}
 """The screens of the number keys, in their order."""
 
 
@@ -57,6 +57,12 @@ def _sessions() -> "LlmtuneScreen":
     return SessionsScreen()
 
 
+def _lora() -> "LlmtuneScreen":
+    from tui.screens.lora import LoraScreen
+
+    return LoraScreen()
+
+
 def parting_words(going_on: GoingOn, is_kept: Callable[[str, int], bool]) -> str:
     """What keeps running after the screen is gone, and how to come back to it; one line for each.
 
@@ -74,6 +80,12 @@ def parting_words(going_on: GoingOn, is_kept: Callable[[str, int], bool]) -> str
     for server in going_on.servers:
         name = clean(server.name, 60)
         lines.append(f"server {name} goes on at {server.url}: llmtune server stop {name}")
+    for training in going_on.trainings:
+        assert training.id is not None
+        if is_kept("training", training.id):
+            lines.append(f"training {training.id} goes on: llmtune, then 5, shows it")
+        else:
+            lines.append(f"training {training.id} stands still, its keeper is gone: llmtune lora resume {training.id}")
     return "\n".join(lines)
 
 
@@ -88,6 +100,7 @@ class LlmtuneApp(App[object]):
         "monitor": _monitor,
         "tune": _tune,
         "sessions": _sessions,
+        "lora": _lora,
     }
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]  # noqa: RUF012  (as Textual declares it)
     VERTICAL_BREAKPOINTS = [(0, "-short"), (36, "-tall")]  # noqa: RUF012
@@ -246,6 +259,17 @@ class LlmtuneApp(App[object]):
         """Show one of our servers in the Monitor."""
         self.action_go("monitor")
         self.call_later(self._watch, server_id)
+
+    def edit_plan(self, path: Path) -> None:
+        """Fill Tune's editor from a plan file."""
+        self.action_go("tune")
+        self.call_later(self._edit, path)
+
+    def _edit(self, path: Path) -> None:
+        from tui.screens.plan_editing import PlanEditing
+
+        if isinstance(self.screen, PlanEditing):
+            self.screen.open_plan(str(path))
 
     def show_server(self, server_id: int) -> None:
         """Show one of our servers, which may have been started just now, on the Servers screen."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from textual.message import Message
 
-from store.records import ServerRecord, SessionRecord
+from store.records import ServerRecord, SessionRecord, TrainingRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +14,7 @@ class GoingOn:
 
     sessions: tuple[SessionRecord, ...] = ()  # running, or paused with its keeper waiting
     servers: tuple[ServerRecord, ...] = ()  # started by hand, not stopped
+    trainings: tuple[TrainingRecord, ...] = ()
 
 
 class StoreRead(Message):

@@ -12,12 +12,18 @@ from store.location import database_file
 from store.reader import Reader
 from store.records import LaunchRecord
 from tests.store.examples import an_import_file
+from tests.tui.lora_world import fill as fill_lora
 from tests.tui.tune_session import record_session
 from tui.app import LlmtuneApp
 from tui.poller import going_on
 from tui.screens.base import LlmtuneScreen
 from tui.screens.compare import CompareScreen
 from tui.screens.imports import ImportReportScreen, ImportsScreen
+from tui.screens.lora import LoraScreen
+from tui.screens.lora_adapter import AdapterScreen
+from tui.screens.lora_dataset import DatasetScreen
+from tui.screens.lora_form import TrainingFormScreen
+from tui.screens.lora_training import TrainingScreen
 from tui.screens.monitor import MonitorScreen
 from tui.screens.plot import PlotScreen
 from tui.screens.run_charts import RunChartsScreen
@@ -40,8 +46,13 @@ SCREENS: dict[str, Callable[[], LlmtuneScreen]] = {
     "comparison": lambda: CompareScreen(1, 2),
     "imports": ImportsScreen,
     "an import": lambda: ImportReportScreen(None),
+    "LoRA": LoraScreen,
+    "a training": lambda: TrainingScreen(2),
+    "an adapter": lambda: AdapterScreen(2),
+    "a data set": lambda: DatasetScreen(1),
+    "a new training": TrainingFormScreen,
 }
-WHOLE = frozenset({"session", "import_file"})
+WHOLE = frozenset({"session", "import_file", "dataset", "training", "adapter"})
 """Tables of which a screen lists every row."""
 
 
@@ -75,6 +86,7 @@ def database(filled: Path, data_dir: Path) -> Path:
     with open_writer(database_file(data_dir)) as writer:
         record_session(writer, finished=False)
         record_session(writer)
+        fill_lora(writer, data_dir)
         writer.insert_new_file(an_import_file())
         writer.update(LaunchRecord, 1, server_id=1)
     return database_file(data_dir)
@@ -97,7 +109,7 @@ async def test_no_screen_reads_a_table_from_end_to_end(app: LlmtuneApp, database
 def test_what_goes_on_is_found_by_its_state(database: Path) -> None:
     with open_reader(database) as reader:
         questions = asked(reader, going_on)
-    assert len(questions) == 2
+    assert len(questions) == 3
     assert scanned(database, questions) == set()
 
 

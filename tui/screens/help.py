@@ -13,7 +13,7 @@ from tui.screens.base import LlmtuneScreen
 
 PAGE = 70  # cells of a line: the page's 76 without border, padding and scrollbar
 EVERYWHERE = (
-    ("1 to 4", "Servers, Monitor, Tune, Sessions"),
+    ("1 to 5", "Servers, Monitor, Tune, Sessions, LoRA"),
     ("ctrl+p", "palette: everything that is possible now"),
     ("esc", "back"),
     ("q", "leave; what runs goes on running, and says so"),

@@ -169,9 +169,10 @@ class PlanEditing(LlmtuneScreen):
 
     def action_load(self) -> None:
         """Fill the form from a plan file."""
-        self.app.push_screen(AskLine("Open which plan file?", hint="plan.toml"), self._load)
+        self.app.push_screen(AskLine("Open which plan file?", hint="plan.toml"), self.open_plan)
 
-    def _load(self, path: str | None) -> None:
+    def open_plan(self, path: str | None) -> None:
+        """Fill the form from the file, or say what is wrong with it; None where none was named."""
         if path is None:
             return
         try:

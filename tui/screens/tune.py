@@ -1,6 +1,7 @@
 """Tune: the plan's editor while nothing runs, the session while one does."""
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on, work
@@ -42,7 +43,7 @@ EDIT_ACTIONS = frozenset({"start", "load", "save", "calibrate"})
 
 
 class TuneScreen(PlanEditing, ServingScreen):
-    """`esc` leaves a field, so that the number keys change screens again; F1 to F4 change them from within a field."""
+    """`esc` leaves a field, so that the number keys change screens again; F1 to F5 change them from within a field."""
 
     AUTO_FOCUS = ""
 
@@ -67,7 +68,7 @@ class TuneScreen(PlanEditing, ServingScreen):
         Binding("y", "copy", "copy", tooltip="the chosen candidate's whole command line"),
         *(
             Binding(f"f{at}", f"app.go('{mode}')", show=False, priority=True)
-            for at, mode in enumerate(("servers", "monitor", "tune", "sessions"), start=1)
+            for at, mode in enumerate(("servers", "monitor", "tune", "sessions", "lora"), start=1)
         ),
     ]
 
@@ -158,13 +159,10 @@ class TuneScreen(PlanEditing, ServingScreen):
     def commands(self) -> tuple[Command, ...]:
         """The keys of the moment, by name."""
         return tuple(
-            Command(binding.tooltip.capitalize(), f"key {binding.key}", self._runner(binding.action))
+            Command(binding.tooltip.capitalize(), f"key {binding.key}", partial(self.run_action, binding.action))
             for binding in self.BINDINGS
             if isinstance(binding, Binding) and binding.tooltip and self.check_action(binding.action, ())
         )
-
-    def _runner(self, action: str) -> Any:
-        return lambda: self.run_action(action)
 
     # the session
 

@@ -1,0 +1,79 @@
+"""One training: its curves as large as the terminal, where it stands and what happened."""
+
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+
+from engine.keeper.client import is_running
+from tui import lora_deeds
+from tui.lora_details import TrainingDetails
+from tui.lora_legend import LEGEND
+from tui.lora_source import LoraSource
+from tui.screens.base import Number
+from tui.screens.lora_control import TrainingControl
+from tui.widgets.lora_details import DetailLines
+
+if TYPE_CHECKING:
+    from store.reader import Reader
+
+
+class TrainingScreen(TrainingControl):
+    """Follows one training until it ends, and after."""
+
+    LEGEND: ClassVar[tuple[Number, ...]] = LEGEND
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "back", "back"),
+        Binding("x", "stop", "stop", tooltip="stop the training (asks once); its checkpoints stay"),
+        Binding("R", "resume", "resume", tooltip="go on from its newest checkpoint"),
+    ]
+
+    def __init__(self, training_id: int) -> None:
+        super().__init__()
+        self._number = training_id
+        self._source = LoraSource(self.app.data_dir, self._is_trained)
+        self._details: TrainingDetails | None = None
+
+    def compose_body(self) -> ComposeResult:
+        yield DetailLines(id="details")
+
+    def _is_trained(self, training_id: int) -> bool:
+        """Whether a living keeper holds it. Any thread."""
+        return is_running(self.app.data_dir, "training", training_id)
+
+    def refresh_from_store(self, reader: "Reader") -> TrainingDetails | None:
+        """All of the training; None where there is none of that number."""
+        details = self._source.read(reader, ("training", self._number)).details
+        return details if isinstance(details, TrainingDetails) else None
+
+    def show(self, snapshot: TrainingDetails | None) -> None:
+        """Draw it where it is another."""
+        if snapshot is None:
+            self.say(f"there is no training {self._number}", error=True)
+        elif snapshot is not self._details:
+            self._details = snapshot
+            self.query_one(DetailLines).show_details(snapshot)
+            self.refresh_bindings()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Only what would do something now."""
+        if action not in ("stop", "resume"):
+            return True
+        found = self._details
+        if found is None:
+            return False
+        return (
+            lora_deeds.may_stop(found.training)
+            if action == "stop"
+            else lora_deeds.may_resume(found.training, found.kept)
+        )
+
+    def action_stop(self) -> None:
+        """Stop it, after a question."""
+        if self._details is not None:
+            self.ask_stop(self._details.training)
+
+    def action_resume(self) -> None:
+        """Go on from the newest checkpoint."""
+        self.resume(self._number)
