@@ -86,6 +86,6 @@ def block_bytes(base: BaseModel, targets: tuple[Linear, ...], dropout: bool, wid
 
 
 def logit_bytes(base: BaseModel, width: int) -> float:
-    """Of a token's logits while the loss is computed and gone back through: themselves, their log-softmax and its
-    gradient in float32."""
-    return float(base.vocabulary * (width + 4 + 4))
+    """Of a token's logits while the loss is gone back through: themselves, and in float32 their log-softmax, its
+    gradient, and that of the float32 logits."""
+    return float(base.vocabulary * (width + 3 * 4))
