@@ -4,12 +4,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
+from tuning import lora_modules
 from tuning.condition import read_condition
 from tuning.records import Candidate, Plan, Skipped
 
 BASELINE_LABEL = "default"
 AGAIN_LABEL = "default again"
-_SHORT = {"max-num-batched-tokens": "batched", "gpu-memory-utilization": "util", "max-num-seqs": "seqs"}
+_SHORT = {
+    "max-num-batched-tokens": "batched",
+    "gpu-memory-utilization": "util",
+    "max-num-seqs": "seqs",
+    "enable-lora": "lora",
+    lora_modules.FLAG: "adapters",
+    "max-lora-rank": "rank",
+}
 
 
 def candidates(plan: Plan) -> tuple[list[Candidate], list[Skipped]]:
@@ -58,9 +66,11 @@ def candidate_label(settings: Mapping[str, Any], dimensions: Sequence[str] = ())
 
 
 def shown_setting(name: str, value: Any) -> str:
-    """A flag's value for a table: utilizations with two decimals at least, bare flags as on and off."""
+    """A value for a table: utilizations with two decimals at least, bare flags as on and off, adapters by name."""
     if isinstance(value, bool):
         return "on" if value else "off"
+    if name == lora_modules.FLAG:
+        return ", ".join(lora_modules.module_names(value)) or str(value)
     if name == "gpu-memory-utilization" and isinstance(value, int | float):
         return f"{value:.2f}" if round(value, 2) == value else f"{value:g}"
     return str(value)

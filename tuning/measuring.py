@@ -25,6 +25,7 @@ from tuning.checks.finding import KEY, RunFacts
 from tuning.checks.requests import answers_of
 from tuning.controls import Controls, Interrupted
 from tuning.limited_by import run_limit
+from tuning.lora_modules import addressed
 from tuning.records import Cell, PlannedRun, Workload
 from tuning.run_metrics import run_metrics
 from tuning.schedule import BASELINE
@@ -185,7 +186,10 @@ class Measuring:
 
     async def _ask_bench(self, workload: Workload, seed: int) -> BenchOutcome:
         spec = self.spec
-        argv = bench_argv(workload, spec.model, spec.served_name, base_url(spec), seed, self.vllm_version)
+        argv = bench_argv(
+            workload, spec.model, spec.served_name, base_url(spec), seed, self.vllm_version,
+            addressed(workload, spec.flags),
+        )  # fmt: skip
         load_s = workload.requests / workload.request_rate if workload.request_rate else 0.0
         bench = await self.bench()
         return await bench.run(BenchRequest(argv=argv, timeout_s=RUN_WITHIN_S + load_s))

@@ -10,6 +10,7 @@ from typing import Any
 from engine.local_paths import absolute_flags
 from engine.model import check_model
 from engine.records import EngineError
+from tuning import lora_modules
 from tuning.condition import ConditionError, read_condition
 from tuning.limits import check_metric, read_limit
 from tuning.plan_check import Mistakes, Section, beside, exists, shown_value
@@ -87,6 +88,7 @@ def read_plan(
         decide=_decide(top, list(dict.fromkeys(workload.name for workload in workloads))),
         budget=_budget(top),
     )
+    _check_adapters(top, plan)
     mistakes.raise_any()
     return plan
 
@@ -148,6 +150,18 @@ def _model(top: Section, pasted: str | None, folder: Path, check: ModelCheck) ->
     except EngineError as error:
         top.wrong("model", str(error))
     return model
+
+
+def _check_adapters(top: Section, plan: Plan) -> None:
+    settings = [*plan.explicit_candidates, *({name: value} for name, values in plan.grid.items() for value in values)]
+    servers = [plan.server, *settings]
+    for workload in plan.workloads:
+        if missing := lora_modules.unknown(workload, servers):
+            top.wrong(
+                "workload",
+                f'"{workload.name}" addresses {shown_value(missing[0])}, which no server of the plan has: '
+                'name it in lora-modules, as ["NAME=/folder"]',
+            )
 
 
 def _program(name: str | None, folder: Path) -> str | None:

@@ -32,7 +32,8 @@ def candidates_from_json(items: list[dict[str, Any]]) -> list[Candidate]:
 
 
 def _workload(item: Mapping[str, Any]) -> Workload:
-    return Workload(**{**item, "goodput": tuple(item["goodput"]), "extra_args": tuple(item["extra_args"])})
+    texts = {key: tuple(item.get(key, ())) for key in ("goodput", "extra_args", "adapters")}
+    return Workload(**{**item, **texts})
 
 
 def _plain(value: Any) -> Any:

@@ -17,7 +17,7 @@ SHAPES: dict[str, dict[str, int | float | None]] = {
 _LATER = ("custom", "trace")
 _COMMON = (
     *("name", "dataset", "requests", "request_rate", "max_concurrency", "burstiness", "temperature", "ignore_eos"),
-    *("warmup", "repeats", "goodput", "extra_args"),
+    *("warmup", "repeats", "goodput", "extra_args", "adapters"),
 )
 _GOODPUT_METRICS = ("ttft", "tpot", "e2el")
 _HEAD_ENTRIES = 20
@@ -69,6 +69,7 @@ def read_workload(section: Section, folder: Path) -> Workload | None:
         goodput=_goodput(section),
         shape=shape,
         extra_args=section.texts("extra_args"),
+        adapters=section.texts("adapters"),
     )
 
 
@@ -82,6 +83,7 @@ def workload_toml(workload: Workload) -> dict[str, Any]:
     table["temperature"] = "server" if workload.temperature is None else workload.temperature
     table |= {"ignore_eos": workload.ignore_eos, "warmup": workload.warmup, "repeats": workload.repeats}
     table |= {"goodput": list(workload.goodput), "extra_args": list(workload.extra_args)}
+    table["adapters"] = list(workload.adapters)
     return {key: value for key, value in table.items() if value is not None and value != []}
 
 

@@ -59,6 +59,7 @@ class Workload:
     goodput: tuple[str, ...] = ()  # "ttft:500", "tpot:50"
     shape: dict[str, Any] = field(default_factory=dict)
     extra_args: tuple[str, ...] = ()
+    adapters: tuple[str, ...] = ()  # names of --lora-modules that requests go to; the base where a server has none
 
 
 @dataclass(frozen=True, slots=True)

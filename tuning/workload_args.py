@@ -1,6 +1,7 @@
 """The arguments of `vllm bench serve` for one run of a workload, as its parser of vLLM 0.32.0 takes them."""
 
 import re
+from collections.abc import Sequence
 
 from tuning.records import Workload
 
@@ -8,13 +9,20 @@ PERCENTILES = "50,90,99"
 
 
 def bench_argv(
-    workload: Workload, model: str, served_name: str | None, base_url: str, seed: int, version: str | None = None
+    workload: Workload,
+    model: str,
+    served_name: str | None,
+    base_url: str,
+    seed: int,
+    version: str | None = None,
+    adapters: Sequence[str] = (),
 ) -> tuple[str, ...]:
     """The arguments after `vllm bench serve`. A warm-up is the same with another seed.
 
     `version` is vLLM's own; None is one from 0.11 on. Before, `--backend` was `--endpoint-type`, and a file could not
     be kept from being sent twice. `--num-warmups` is left at 0, since it repeats one prompt; `--ignore-eos` is stated
-    for random too, which only forces it from 0.11.2 on.
+    for random too, which only forces it from 0.11.2 on. Each request goes to one of `adapters`, drawn by the seed, or
+    to the base where there are none.
     """
     old = before_0_11(version)
     argv = ["--endpoint-type" if old else "--backend", "openai", "--base-url", base_url]
@@ -23,6 +31,8 @@ def bench_argv(
     if served_name is not None:
         argv += ["--served-model-name", served_name]
     argv += _dataset(workload, old)
+    if adapters:
+        argv += ["--lora-modules", *adapters]
     argv += ["--num-prompts", str(workload.requests), "--seed", str(seed)]
     argv += ["--request-rate", "inf" if workload.request_rate is None else _number(workload.request_rate)]
     argv += ["--burstiness", _number(workload.burstiness)]

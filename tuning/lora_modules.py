@@ -1,0 +1,43 @@
+"""The adapters of a server by its own flags, and which of them a workload's requests address.
+
+A plan holds plain flags: `lora-modules = ["name=/folder"]` and `enable-lora = true`, of the baseline or of candidates,
+and a workload names adapters: `adapters = ["name"]`. Where a candidate's server has some of them, each request goes to
+one of these; where it has none, the requests go to the base. So the same load tells what it costs to serve adapters.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tuning.records import Workload
+
+FLAG = "lora-modules"
+
+
+def module_names(value: Any) -> tuple[str, ...]:
+    """The names in a value of `--lora-modules`: `name=path`, or JSON with a `name` (vLLM's LoRAParserAction)."""
+    items = value if isinstance(value, list | tuple) else [value]
+    return tuple(name for item in items if (name := _name(item)))
+
+
+def addressed(workload: Workload, flags: Mapping[str, Any]) -> tuple[str, ...]:
+    """Those of a workload's adapters that a server with `flags` has, in the workload's order."""
+    served = module_names(flags.get(FLAG, ()))
+    return tuple(name for name in workload.adapters if name in served)
+
+
+def unknown(workload: Workload, servers: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Those of its adapters that none of the servers has: requests meant for them would silently go to the base."""
+    served = {name for flags in servers for name in module_names(flags.get(FLAG, ()))}
+    return tuple(name for name in workload.adapters if name not in served)
+
+
+def _name(item: Any) -> str | None:
+    if isinstance(item, str) and item.lstrip().startswith("{"):
+        try:
+            item = json.loads(item)
+        except ValueError:
+            return None
+    if isinstance(item, Mapping):
+        return str(item["name"]) if item.get("name") else None
+    return item.partition("=")[0] if isinstance(item, str) and "=" in item else None
