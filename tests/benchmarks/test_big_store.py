@@ -54,7 +54,7 @@ LOOKED_AT = {
 
 # What is pressed one after another, each from where the last one led, and what stands on the screen when all is drawn.
 WALK: tuple[tuple[str, bytes, str], ...] = (
-    ("Sessions", b"4", r"sweep-42 .*[\s\S]*sweep-30 [\s\S]*(largest|no candidate)"),
+    ("Sessions", b"4", r"sweep-42 .*[\s\S]*sweep-30 [\s\S]*(default|candidate)"),
     ("session report", b"\r", r"begun [\s\S]*Cost and energy"),
     ("plot", b"g", r"total tok/s against[\s\S]*mean and 95 %"),
     ("back to the report", b"\x1b", r"begun [\s\S]*Cost and energy"),
@@ -70,7 +70,7 @@ WALK: tuple[tuple[str, bytes, str], ...] = (
     ("Monitor", b"2", r"KV cache +\d[\s\S]*running +\d"),
     ("help", b"?", r"KV cache[\s\S]*share of the KV"),
     ("back to Monitor", b"\x1b", r"\A(?![\s\S]*share of the KV)[\s\S]*KV cache +\d[\s\S]*running +\d"),
-    ("Sessions again", b"4", r"sweep-42 .*[\s\S]*sweep-30 [\s\S]*(largest|no candidate)"),
+    ("Sessions again", b"4", r"sweep-42 .*[\s\S]*sweep-30 [\s\S]*(default|candidate)"),
     ("Tune again", b"3", r'Session 42 "sweep-42"[\s\S]*decide by[\s\S]*default[\s\S]*x skip'),
     ("Servers again", b"1", r"by-hand[\s\S]*KV cache[\s\S]*n new"),
 )

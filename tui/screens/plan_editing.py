@@ -66,9 +66,10 @@ class PlanEditing(LlmtuneScreen):
         self.count_anew()
 
     def count_anew(self) -> None:
-        """Times or noise are known better now."""
-        if self._base is not None:
-            self._count(self.query_one(GridEditor).form, self._base, self._basis)
+        """The form is another, or times and noise are known better, or it is shown now; hidden, it costs nothing."""
+        editor = self.query_one(GridEditor)
+        if self._base is not None and editor.display:
+            self._count(editor.form, self._base, self._basis)
 
     @work(thread=True, exclusive=True, group="preview", description="counts what the plan costs")
     def _count(self, form: PlanForm, base: Plan, basis: Basis) -> None:

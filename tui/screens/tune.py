@@ -115,6 +115,8 @@ class TuneScreen(PlanEditing, ServingScreen):
             switch.current = to
             switch.display = True
             self.set_focus(self._panel.query_one("#first") if to == "live" else None)
+            if to == "editor":
+                self.count_anew()
         self.refresh_bindings()  # what the keys do follows the session's state
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
