@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine.model import model_hash
@@ -15,8 +15,9 @@ from lora.adapter_values import look_at_values
 from lora.base_model import BaseModel, BaseUnknown, read_base
 from lora.ranks import max_rank_for, ranks_of_version
 from lora.records import LoraError
-from lora.registry import Origin, Registered, register
+from lora.registry import Origin, Registered, register, require_unchanged
 from lora.vllm_source import max_lora_ranks, model_source, vllm_folder
+from store.records import AdapterRecord
 from store.writer import Writer
 
 
@@ -77,6 +78,36 @@ def examine(
     return Examined(adapter, wanted, version, max_rank_for(ranks_of(adapter, served), served.allowed), (*found, *said))
 
 
+def examine_version(
+    data_dir: Path,
+    adapter: AdapterRecord,
+    base: str | None,
+    installation: Installation | None,
+    environ: Mapping[str, str],
+    max_rank: int | None = None,
+) -> Examined:
+    """As `examine`, of a version in the registry, with its own base where none is given, and whether that is still what
+    it was. Raises SignatureBroken where its files are not those registered."""
+    folder = require_unchanged(data_dir, adapter)
+    examined = examine(folder, base or adapter.base_model, installation, environ, max_rank)
+    now = model_hash(examined.base) if examined.base is not None else None
+    if adapter.base_hash is None or now in (None, adapter.base_hash):
+        return examined
+    text = f"{clean(examined.base or '', 120)} is not the very model it was made for: config or weights are others"
+    other = Finding("note", "base", text, "nothing, if it is that model in another precision; else serve it on its own")
+    return replace(examined, findings=(*examined.findings, other))
+
+
+def require_base(given: str | None) -> None:
+    """Raises BaseUnknown for a path that leads to no folder; a hub's name may be anything."""
+    if given is None:
+        return
+    folder = Path(given).expanduser()
+    a_path = folder.exists() or given.startswith(("/", ".", "~")) or ("/" in given and folder.parent.is_dir())
+    if a_path and not folder.is_dir():
+        raise BaseUnknown(f"--base {clean(given, 200)} is no folder: name a model's folder or a hub name")
+
+
 def import_adapter(
     writer: Writer, data_dir: Path, examined: Examined, name: str, *, anyway: bool = False, notes: str | None = None
 ) -> Registered:
@@ -122,8 +153,6 @@ def _base(adapter: Adapter, given: str | None) -> tuple[str | None, BaseModel | 
         said.append(Finding("note", "base", text, "make sure that they are the same weights"))
     folder = Path(wanted).expanduser()
     if not folder.is_dir():
-        if given is not None and (os.sep in given and (folder.is_absolute() or folder.parent.is_dir())):
-            raise LoraError(f"--base {given} is not there: name a model's folder or a hub name")
         text = f"its base {clean(wanted, 120)} is not here as a folder: whether it fits was not checked"
         return wanted, None, [*said, Finding("note", "base", text, "name the base's folder by --base")]
     place = os.path.abspath(folder)

@@ -1,12 +1,15 @@
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from engine.model import model_hash
 from engine.records import Installation
-from lora.importing import ImportRefused, examine, import_adapter
+from lora.base_model import BaseUnknown
+from lora.importing import ImportRefused, examine, examine_version, import_adapter, require_base
 from lora.records import LoraError
+from lora.signature import SignatureBroken
 from store.database import open_writer
 from tests.lora.made_adapters import factors, tiny_factors, write_adapter, write_model
 
@@ -31,8 +34,12 @@ def test_a_base_that_is_not_here_or_not_known_is_said_and_not_guessed(tmp_path: 
     assert said(adapter, str(strange)) == [("note", "vllm"), ("note", "base")]
     nameless = write_adapter(tmp_path / "b", base_model_name_or_path=None)
     assert examine(nameless, None, None, os.environ).base is None
-    with pytest.raises(LoraError, match="is not there: name a model's folder or a hub name"):
-        examine(adapter, str(tmp_path / "gone"), None, os.environ)
+    gone = str(tmp_path / "gone")
+    assert said(adapter, gone)[-1] == ("note", "base")
+    with pytest.raises(BaseUnknown, match="gone is no folder: name a model's folder or a hub name"):
+        require_base(gone)
+    for fine in (None, "org/tiny", "tiny", str(strange)):
+        require_base(fine)
 
 
 def test_another_base_than_the_one_it_names_is_said(tmp_path: Path) -> None:
@@ -70,6 +77,25 @@ def test_what_would_not_be_served_as_trained_is_kept_only_on_demand(tmp_path: Pa
     assert (kept.base_model, kept.base_hash) == (str(model), model_hash(str(model)))
     assert (kept.imported_from, kept.notes, kept.training_id) == (str(tmp_path / "a"), "to be converted", None)
     assert kept.raw["findings"][0]["about"] == "use_dora"
+
+
+def test_a_version_is_looked_at_as_registered_and_with_the_base_it_was_made_for(tmp_path: Path) -> None:
+    model, place = write_model(tmp_path / "tiny"), tmp_path / "data"
+    examined = examine(write_adapter(tmp_path / "a"), str(model), None, os.environ)
+    with open_writer(place / "llmtune.db") as writer:
+        kept = import_adapter(writer, place, examined, "a").adapter
+
+    def notes() -> list[str]:
+        return [finding.text for finding in examine_version(place, kept, None, None, os.environ).findings]
+
+    assert [text[:5] for text in notes()] == ["no vL"]
+    write_model(tmp_path / "tiny", vocab_size=64)
+    assert notes()[-1] == f"{model} is not the very model it was made for: config or weights are others"
+    shutil.rmtree(model)
+    assert notes()[-1] == f"its base {model} is not here as a folder: whether it fits was not checked"
+    (place / kept.path / "adapter_config.json").write_text("{}")
+    with pytest.raises(SignatureBroken):
+        notes()
 
 
 def test_an_adapter_without_a_base_cannot_be_kept(tmp_path: Path) -> None:

@@ -130,6 +130,14 @@ def test_a_mistake_is_told_in_one_line(
     assert words in err
 
 
+def test_a_base_that_leads_nowhere_is_a_mistake(place: Path, adapter: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lora", "import", str(adapter), "--name", "a"]) == 0
+    for arguments in (["import", str(adapter)], ["show", "a"]):
+        capsys.readouterr()
+        assert main(["lora", *arguments, "--base", str(adapter / "gone")]) == 2
+        assert "gone is no folder: name a model's folder or a hub name" in capsys.readouterr().err
+
+
 def test_a_name_that_vllm_could_not_be_asked_by_is_refused(
     place: Path, adapter: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

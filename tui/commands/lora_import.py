@@ -7,7 +7,8 @@ from pathlib import Path
 from engine.installation import find_vllm
 from engine.records import Installation, VllmNotFound
 from lora.adapter_files import AdapterUnfit
-from lora.importing import Examined, ImportRefused, examine, import_adapter
+from lora.base_model import BaseUnknown
+from lora.importing import Examined, ImportRefused, examine, import_adapter, require_base
 from lora.registry import NameUnfit, Registered, check_name, name_from
 from lora.safetensors_header import FileUnfit
 from store.database import open_writer
@@ -23,8 +24,9 @@ def run(args: argparse.Namespace) -> int:
     folder = Path(args.folder).expanduser()
     try:
         name = check_name(args.name) if args.name else name_from(folder.resolve().name)
+        require_base(args.base)
         examined = examine(folder, args.base, installed(args.vllm), os.environ)
-    except (AdapterUnfit, FileUnfit, NameUnfit) as error:
+    except (AdapterUnfit, BaseUnknown, FileUnfit, NameUnfit) as error:
         raise UsageError(str(error)) from None
     if args.check:
         _print(args, name, examined)

@@ -4,15 +4,15 @@ import argparse
 import os
 
 from engine.text import clean
-from lora.importing import examine
-from lora.registry import require_unchanged
+from lora.base_model import BaseUnknown
+from lora.importing import examine_version, require_base
 from lora.signature import SignatureBroken
 from store.records import AdapterRecord
 from tui.commands.lora_import import installed
 from tui.commands.lora_text import adapter_json, examined_json, examined_lines, megabytes, serve_line
 from tui.commands.places import data_place, reading
 from tui.format import local_minute, number, span
-from tui.output import complain, say, say_json
+from tui.output import UsageError, complain, say, say_json
 
 DONE, FAILED = 0, 1
 
@@ -22,13 +22,15 @@ def run(args: argparse.Namespace) -> int:
     with reading(place) as reader:
         adapter = reader.adapter(args.adapter)
     try:
-        folder = require_unchanged(place, adapter)
+        require_base(args.base)
+        examined = examine_version(place, adapter, args.base, installed(args.vllm), os.environ)
+    except BaseUnknown as error:
+        raise UsageError(str(error)) from None
     except SignatureBroken as error:
         if args.json:
             say_json({"adapter": adapter_json(adapter, place), "intact": False, "examined": None})
         complain(str(error))
         return FAILED
-    examined = examine(folder, args.base or adapter.base_model, installed(args.vllm), os.environ)
     if args.json:
         say_json({"adapter": adapter_json(adapter, place), "intact": True, "examined": examined_json(examined)})
     else:
