@@ -11,7 +11,7 @@ from tuning.deciding import deciding_metrics
 from tuning.environment_change import differences
 from tuning.judging import judge
 from tuning.plan_json import plan_from_json
-from tuning.records import Plan, PlanError
+from tuning.records import Decide, Plan, PlanError
 from tuning.verdict.boundary import FIRST_LOOK, MOST_BLOCKS
 from tuning.verdict.calibration import prior_of
 from tuning.verdict.records import Prior
@@ -20,9 +20,20 @@ if TYPE_CHECKING:
     from store.reader import Reader
 
 
+SUFFIX = " A/A"
+
+
 def calibration(plan: Plan, blocks: int | None = None) -> Plan:
     """The A/A session of a plan: its server and workloads, no grid. Raises PlanError as `with_blocks`."""
-    return replace(with_blocks(plan, blocks or CALIBRATION_BLOCKS), name=f"{plan.name} A/A", calibrate=True)
+    return replace(with_blocks(plan, blocks or CALIBRATION_BLOCKS), name=f"{plan.name}{SUFFIX}", calibrate=True)
+
+
+def without_calibration(plan: Plan) -> Plan:
+    """Of an A/A session's plan the one that it was made of, with the usual blocks; any other as it is."""
+    if not plan.calibrate:
+        return plan
+    decide = replace(plan.decide, blocks=Decide().blocks)
+    return replace(plan, name=plan.name.removesuffix(SUFFIX), calibrate=False, decide=decide)
 
 
 def with_blocks(plan: Plan, blocks: int) -> Plan:

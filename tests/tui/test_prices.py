@@ -166,6 +166,15 @@ async def test_what_is_no_plan_cannot_be_calibrated(tmp_path: Path) -> None:
         await until(pilot, lambda: "blocks: 'x'" in said(pilot))
 
 
+async def test_after_a_calibration_the_editor_holds_the_plan_itself(tmp_path: Path) -> None:
+    keep(tmp_path / "data", play(calibration(winner_plan()), Truth(launch_sd=0.004), seed=5, state="done"))
+    async with app_on(tmp_path).run_test(size=SMALL) as pilot:
+        screen = await on_tune(pilot, "default + 3 candidates")
+        assert screen.query_one("#name", Input).value == "knobs"
+        assert screen.query_one("#blocks", Input).value == "4"
+        await until(pilot, lambda: "as in A/A session 1" in text_of(pilot))
+
+
 @pytest.mark.parametrize("size", [SMALL, LARGE])
 async def test_an_aa_session_is_shown_as_one(tmp_path: Path, size: tuple[int, int]) -> None:
     keep(tmp_path / "data", play(calibration(winner_plan()), Truth(launch_sd=0.004), seed=5, state="done"))

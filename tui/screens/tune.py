@@ -30,6 +30,7 @@ from tui.widgets.confirm import Confirm
 from tui.widgets.copy import CopyPanel
 from tui.widgets.grid_editor import GridEditor
 from tui.widgets.session_panel import SessionPanel
+from tuning.calibration import without_calibration
 from tuning.records import PlanError
 from tuning.sessions import MachineChanged, start_keeper
 
@@ -99,7 +100,7 @@ class TuneScreen(PlanEditing, ServingScreen):
         """Fill the table, or the editor where there is no session."""
         changed, self._basis = snapshot.basis != self._basis, snapshot.basis
         if self._filled is None:
-            self._fill(snapshot.last_plan or self._first_plan())
+            self._fill(without_calibration(snapshot.last_plan or self._first_plan()))
         elif changed:
             self.count_anew()
         if snapshot.view is not None:
@@ -207,7 +208,7 @@ class TuneScreen(PlanEditing, ServingScreen):
         view = self._view
         if view is not None and view.plan is not None:
             self._editing = True
-            self._fill(view.plan)
+            self._fill(without_calibration(view.plan))
             self._switch("editor")
 
     def action_add(self) -> None:
