@@ -2,7 +2,8 @@
 
 Weights and optimizer are counted. Activations are those that autograd keeps for the backward pass of a decoder with
 frozen weights and LoRA factors in float32, as counted by saved-tensor hooks over transformers 5.19 and peft 0.21 (a
-test counts them again): a frozen layer keeps no input, a LoRA its own in float32, and once more after a dropout.
+test counts them again): a frozen layer keeps no input, a LoRA its own in float32, and once more after a dropout. What
+the loss and a block take beyond that was read off torch's allocations.
 """
 
 from dataclasses import dataclass
@@ -18,8 +19,10 @@ GIB = 2**30
 NF4_BYTES = 0.5 + 1 / 64 + 4 / (64 * 256)
 # Of a trained number: itself, its gradient, and AdamW's two moments, each in float32.
 TRAINED_BYTES = 4 + 4 + 8
-# CUDA's context and libraries; on the processor Python with torch and transformers.
-CONTEXT_GIB = {True: 0.6, False: 0.8}
+# CUDA's context and libraries; on the processor Python with torch and transformers, and what it has freed but keeps.
+CONTEXT_GIB = {True: 0.6, False: 1.2}
+# Going back through a block takes as much again for gradients on their way.
+IN_FLIGHT = 0.3
 # Blocks that the allocator keeps and cannot use.
 FRAGMENTS = 0.1
 
@@ -40,11 +43,11 @@ def training_memory(base: BaseModel, settings: TrainingSettings, gpu: bool) -> M
     targets = target_layers(base, settings.targets)
     one_block = block_bytes(base, targets, settings.dropout > 0, width)
     if settings.gradient_checkpointing:
-        kept, at_work = float(base.layers * base.width * width), one_block
+        kept, at_work = float(base.layers * base.width * width), one_block * (1 + IN_FLIGHT)
     else:
-        kept, at_work = base.layers * one_block, 0.0
+        kept, at_work = base.layers * one_block, one_block * IN_FLIGHT
     # The logits are gone again when the blocks are gone through backwards.
-    activations = tokens * (kept + max(at_work, logit_bytes(base, width)))
+    activations = tokens * (kept + max(at_work, logit_bytes(base)))
     workspace = max(layer.parameters for layer in base.linears) * width if settings.quantization == "nf4" else 0
     trained = adapter_size(base, settings.r, settings.targets).trainable * TRAINED_BYTES
     parts = (
@@ -85,7 +88,6 @@ def block_bytes(base: BaseModel, targets: tuple[Linear, ...], dropout: bool, wid
     return own + lora
 
 
-def logit_bytes(base: BaseModel, width: int) -> float:
-    """Of a token's logits while the loss is gone back through: themselves, and in float32 their log-softmax, its
-    gradient, and that of the float32 logits."""
-    return float(base.vocabulary * (width + 3 * 4))
+def logit_bytes(base: BaseModel) -> float:
+    """Of a token while the loss is gone back through: log-softmax, its gradient, and that of the logits, in float32."""
+    return float(base.vocabulary * 3 * 4)

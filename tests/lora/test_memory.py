@@ -62,8 +62,8 @@ def test_parts_add_up_and_each_setting_tells() -> None:
 
 def test_a_large_vocabulary_rules_a_short_model_and_blocks_a_deep_one() -> None:
     short = base_of({**TINY_CONFIG, "vocab_size": 100_000})
-    assert logit_bytes(short, 2) > block_bytes(short, short.linears, True, 2)
-    assert logit_bytes(QWEN, 2) == 152064 * 14
+    assert logit_bytes(short) > block_bytes(short, short.linears, True, 2)
+    assert logit_bytes(QWEN) == 152064 * 12
 
 
 def test_the_processor_computes_in_float32() -> None:
@@ -115,7 +115,7 @@ def test_autograd_keeps_what_we_say_it_does(installation: Installation) -> None:
             assert block == pytest.approx(
                 block_bytes(base, target_layers(base, case["targets"]), case["dropout"] > 0, 2), rel=0.05
             )
-        assert rest <= logit_bytes(base, 2) + 16 * base.width, case
+        assert rest <= logit_bytes(base) + 16 * base.width, case
 
 
 def test_all_linear_is_what_a_list_of_all_is() -> None:
