@@ -1,12 +1,14 @@
 """The keeper of one server started by hand: `python -m engine.server_keeper DATA_DIR SERVER_ID`.
 
-It starts the server, samples it once a second, answers `status`, `restart` and `stop`, and ends with the server.
+It starts the server, samples it once a second, answers `status`, `restart`, `stop` and `flags` (what the next start is
+to be given, as of adapters that were loaded meanwhile), and ends with the server.
 """
 
 import asyncio
 import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ from engine.hand_servers import spec_from_json
 from engine.keeper.hold import hold, only_keeper
 from engine.keeper.journal import KEEPER_PATIENCE_S, Journal
 from engine.keeper.port_lease import holding_port
-from engine.keeper.secrets import take_spec
+from engine.keeper.secrets import redacted_spec, take_spec
 from engine.leftovers import end_abandoned
 from engine.process import identify
 from engine.readiness import api_key
@@ -67,7 +69,7 @@ class ServerKeeper:
         self._stage = "starting"
 
     def commands(self) -> dict[str, Any]:
-        return {"status": self._status, "stop": self._stop, "restart": self._restart}
+        return {"status": self._status, "stop": self._stop, "restart": self._restart, "flags": self._flags}
 
     def terminate(self, reason: str) -> None:
         self._ending = True
@@ -151,6 +153,17 @@ class ServerKeeper:
         self._again = True
         self._cut.set()
         return {"message": "restarting"}
+
+    async def _flags(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Take over `flags` of `vllm serve` into what a restart starts, because of `event`, a line of history."""
+        changed = request.get("flags")
+        if not isinstance(changed, dict) or not isinstance(request.get("event"), str):
+            raise EngineError("flags wants an object and the line that says why")
+        self._spec = replace(self._spec, flags={**self._spec.flags, **changed})
+        self._record = replace(self._record, raw={**self._record.raw, "spec": redacted_spec(self._spec)})
+        await self._journal.update(ServerRecord, self._server_id, raw=self._record.raw)
+        await self._journal.event(request["event"])
+        return {}
 
 
 async def keep(data_dir: Path, server_id: int, secret_spec: Mapping[str, Any] | None) -> None:

@@ -170,3 +170,23 @@ def test_paths_among_the_flags_are_those_of_the_person(tmp_path: Path) -> None:
     assert absolute_flags({"chat-template": "{% for m in messages %}" * 400}, tmp_path)["chat-template"].startswith(
         "{%"
     )
+
+
+async def test_what_a_restart_starts_can_be_changed_meanwhile(store: tuple[Writer, Reader], tmp_path: Path) -> None:
+    hand = Hand(*store, tmp_path, "gentle")
+    working = asyncio.create_task(hand.keeper.work())
+    first = (await hand.until_that(lambda: hand.row().state == "ready")).pid
+    change = hand.keeper.commands()["flags"]
+    with pytest.raises(EngineError, match="flags wants an object"):
+        await change({"flags": []})
+    await change({"flags": {"lora-modules": ["a=/adapters/a/1"]}, "event": "a@1 was loaded"})
+    row = hand.row()
+    assert row.raw["spec"]["flags"]["lora-modules"] == ["a=/adapters/a/1"]
+    assert "--lora-modules" not in row.command  # what runs was started with
+    assert store[1].events(server_id=hand.number)[-1].text == "a@1 was loaded"
+    await hand.ask("restart")
+    await hand.until_that(lambda: hand.row().state == "ready" and hand.row().pid != first)
+    command = hand.row().command
+    assert command[command.index("--lora-modules") + 1] == "a=/adapters/a/1"
+    await hand.ask("stop")
+    await asyncio.wait_for(working, 60)
