@@ -11,6 +11,7 @@ from tui.lora_parser import add_lora
 from tui.output import OutputLost, UsageError, complain, drop_output, open_closed, say
 
 DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+_TAKE_REST = frozenset({("server", "start"), ("lora", "serve"), ("lora", "price")})
 
 
 class Command(Protocol):
@@ -265,8 +266,8 @@ def _understood(argv: Sequence[str]) -> argparse.Namespace:
     parser = build_parser()
     args = parser.parse_args(own)
     args.rest = rest
-    if rest is not None and (args.module, getattr(args, "action", None)) != ("server", "start"):
-        parser.error("only `server start` takes arguments after --")
+    if rest is not None and (args.module, getattr(args, "action", None)) not in _TAKE_REST:
+        parser.error("only `server start`, `lora serve` and `lora price` take arguments after --")
     return args
 
 

@@ -3,6 +3,7 @@
 
 import argparse
 
+from tui.lora_serve_parser import add_serving
 from tui.lora_train_parser import add_training
 
 Parents = list[argparse.ArgumentParser]
@@ -26,6 +27,7 @@ def add_lora(
     add("list", "adapters, trainings and datasets")
     _show(add("show", "one version of an adapter: its files, and what vLLM makes of it", vllm))
     _import(add("import", "keep an adapter that was made elsewhere", vllm))
+    add_serving(add, vllm)
 
 
 def _prepare(prepare: argparse.ArgumentParser) -> None:
