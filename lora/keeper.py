@@ -33,6 +33,8 @@ from store.records import EventLevel, TrainingRecord
 from store.writer import Writer
 
 LOOK_EVERY_S = 0.5
+READ = "progress_bytes"
+"""In a training's raw: how much of the trainer's file is in its row and its events."""
 
 
 class TrainingKeeper:
@@ -78,7 +80,8 @@ class TrainingKeeper:
     async def work(self) -> None:
         outcome = Outcome("failed", "the keeper ended unexpectedly; its log says why")
         try:
-            self._fold()  # what earlier lives told is told already
+            self._fold(self._training.raw.get(READ, 0))  # what is in the history already
+            await self._look()  # what a trainer told while nobody kept it
             outcome = await self._carry_out()
         except (EngineError, StoreError) as error:
             outcome = Outcome("failed", str(error))
@@ -165,8 +168,8 @@ class TrainingKeeper:
             **({"environment": self._environment()} if now.plan is not before.plan else {}),
         )
 
-    def _fold(self) -> list[dict[str, Any]]:
-        lines = self._file.read_new()
+    def _fold(self, until: int | None = None) -> list[dict[str, Any]]:
+        lines = self._file.read_new(until)
         for line in lines:
             self._progress = told(self._progress, line)
         return lines
@@ -175,6 +178,7 @@ class TrainingKeeper:
         now = self._progress
         return {
             **self._training.raw,
+            READ: self._file.offset,
             "plan": now.plan,
             "live": {**now.live, "seconds_left": now.seconds_left},
             "curve": [[step, round(loss, 5)] for step, loss in now.curve.shown],

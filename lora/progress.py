@@ -10,7 +10,7 @@ from typing import Any
 from engine.numbers import finite
 
 POINTS = 512
-"""Of a loss curve in the store; every step stands in the file."""
+"""Of a loss curve in the store, an even number; every step stands in the file."""
 PACE_OVER = 20
 """Steps: the time that is left is reckoned from so many of the last."""
 
@@ -23,7 +23,7 @@ Point = tuple[int, float]
 @dataclass(frozen=True, slots=True)
 class Curve:
     """Losses by step, each point the mean of `stride` steps and named by the last of them: two neighbours become one
-    where there are more than POINTS."""
+    where there would be POINTS."""
 
     points: tuple[Point, ...] = ()
     stride: int = 1
@@ -34,11 +34,9 @@ class Curve:
         if len(pending) < self.stride:
             return replace(self, pending=pending)
         points = (*self.points, _mean(pending))
-        if len(points) <= POINTS:
+        if len(points) < POINTS:
             return replace(self, points=points, pending=())
-        paired = tuple(_mean(points[index : index + 2]) for index in range(0, len(points) - 1, 2))
-        left = points[-1:] if len(points) % 2 else ()
-        return Curve(paired, self.stride * 2, left)
+        return Curve(tuple(_mean(points[index : index + 2]) for index in range(0, POINTS, 2)), self.stride * 2)
 
     def until(self, step: int) -> "Curve":
         """Without what came after `step`: a training that goes on from there makes those steps again."""
@@ -149,14 +147,20 @@ class ProgressFile:
         self._path = path
         self._offset = 0
 
-    def read_new(self) -> list[dict[str, Any]]:
-        """What has come since the last call; nothing where there is no file. Raises OSError."""
+    @property
+    def offset(self) -> int:
+        """Bytes that are read: where another may go on."""
+        return self._offset
+
+    def read_new(self, until: int | None = None) -> list[dict[str, Any]]:
+        """What has come since the last call, up to byte `until` of the file; nothing where there is none. Raises
+        OSError."""
         try:
             with self._path.open("rb") as file:
                 if os.fstat(file.fileno()).st_size <= self._offset:
                     return []
                 file.seek(self._offset)
-                text = file.read()
+                text = file.read() if until is None else file.read(max(0, until - self._offset))
         except FileNotFoundError:
             return []
         whole, newline, _ = text.rpartition(b"\n")
