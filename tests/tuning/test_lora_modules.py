@@ -11,6 +11,7 @@ from tuning.lora_modules import addressed, module_names, unknown
 from tuning.plan_file import plan_toml, read_plan
 from tuning.plan_json import plan_from_json, plan_json
 from tuning.records import Plan, PlanError
+from tuning.reporting.load import load_text
 from tuning.workload_args import bench_argv
 
 TWO = ["a=/adapters/a/1", '{"name": "b", "path": "/adapters/b/2"}']
@@ -71,3 +72,8 @@ def test_an_adapter_that_no_server_has_is_a_mistake() -> None:
     served = replace(written, server={**written.server, "lora-modules": ["helper=/h"]})
     workloads = (random_workload(adapters=("a", "helper")),)
     assert read_plan(plan_toml(replace(served, workloads=workloads)), check_model=lambda model: None).workloads
+
+
+def test_a_report_says_to_whom_the_requests_go() -> None:
+    assert "to the adapters b, a, as far as a candidate serves them, else to the base." in load_text(WORKLOAD)
+    assert "adapters" not in load_text(random_workload())

@@ -1,5 +1,6 @@
 """A workload in words."""
 
+from engine.text import clean
 from tuning.figures import figure
 from tuning.imported.words import counted
 from tuning.records import Workload
@@ -10,9 +11,13 @@ def load_text(workload: Workload) -> str:
     rate = "all at once" if workload.request_rate is None else f"{workload.request_rate:g} a second"
     most = "" if workload.max_concurrency is None else f", {workload.max_concurrency} at a time at most"
     met = f" Goodput counts requests within {', '.join(workload.goodput)} ms." if workload.goodput else ""
+    called = ", ".join(clean(name, 60) for name in workload.adapters)
+    whom = (
+        f" Requests go to the adapters {called}, as far as a candidate serves them, else to the base." if called else ""
+    )
     return (
         f"{counted(workload.requests, 'request')} a run: {_prompts(workload)}; {rate}{most}. On each launch "
-        f"{counted(workload.warmup, 'warm-up run')} and {counted(workload.repeats, 'run')} that may count.{met}"
+        f"{counted(workload.warmup, 'warm-up run')} and {counted(workload.repeats, 'run')} that may count.{met}{whom}"
     )
 
 
