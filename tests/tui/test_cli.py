@@ -75,7 +75,7 @@ def test_wrong_arguments_end_with_2(line: str, capsys: pytest.CaptureFixture[str
     assert "--help`" in told
 
 
-@pytest.mark.parametrize("command", ["fit", "inspect", "pull", "smoke", "chat", "lora"])
+@pytest.mark.parametrize("command", ["fit", "inspect", "pull", "smoke", "chat"])
 def test_commands_that_do_not_exist_yet_are_not_promised(command: str) -> None:
     assert command not in build_parser().format_help().split()
     with pytest.raises(SystemExit):
