@@ -207,7 +207,9 @@ def total_steps(examples: int, settings: dict[str, Any]) -> int:
 def one_gpu() -> None:
     """Show torch the first of the GPUs that it would see: the Trainer would spread batches over all of them. To be
     called before torch is imported."""
-    listed = os.environ.get("CUDA_VISIBLE_DEVICES", "0")
+    listed = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if listed is None:  # the first as NVML counts, whose free memory was looked at
+        os.environ["CUDA_DEVICE_ORDER"], listed = "PCI_BUS_ID", "0"
     os.environ["CUDA_VISIBLE_DEVICES"] = listed.split(",")[0].strip()
 
 
