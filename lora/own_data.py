@@ -13,7 +13,7 @@ from store.records import AdapterRecord, DatasetRecord
 
 
 class NoOwnData(LoraError):
-    """Nothing is known here of what the adapter was trained on."""
+    """There are no conversations here that the adapter was to learn and did not see."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def own_data(
             "makes one) or --data FILE of prepared conversations"
         )
     if not found.validation_examples:
-        raise LoraError(f"dataset {clean(found.name, 60)} holds nothing out: prepare it with --validation above 0")
+        raise NoOwnData(f"dataset {clean(found.name, 60)} holds nothing out: prepare it with --validation above 0")
     what = f"the validation part of dataset {clean(found.name, 60)}"
     return _read(data_dir / found.path / VALIDATION, what, found.id)
 

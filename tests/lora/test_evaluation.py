@@ -145,11 +145,11 @@ def test_own_data_is_that_of_the_training_or_of_the_same_hash(store: tuple[Write
 
 def test_without_own_data_it_says_what_to_give(store: tuple[Writer, Reader], tmp_path: Path) -> None:
     writer, reader = store
-    prepared(writer, tmp_path, "all", validation_examples=0)
+    prepared(writer, tmp_path, "all", validation_examples=0, data_hash="98" * 32)
     with pytest.raises(NoOwnData, match="give --dataset NAME"):
         own_data(reader, tmp_path, an_adapter())
-    with pytest.raises(LoraError, match="holds nothing out"):
-        own_data(reader, tmp_path, an_adapter(), "all")
+    with pytest.raises(NoOwnData, match="holds nothing out"):
+        own_data(reader, tmp_path, an_adapter(data_hash="98" * 32))
     with pytest.raises(NotFound):
         own_data(reader, tmp_path, an_adapter(), "none")
     with pytest.raises(DataUnfit, match="cannot be read"):

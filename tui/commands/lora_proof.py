@@ -13,14 +13,16 @@ from lora.answer_tokens import answer_tokens
 from lora.own_data import NoOwnData, OwnData, own_data
 from lora.paired_loss import Paired
 from lora.proof import AnswerTokens, Proof, State, prove
-from lora.records import LoraError
+from lora.records import DataUnfit, LoraError
 from lora.running import Running
 from lora.server_api import ServerApi
 from lora.serving import ToServe
 from lora.training_python import training_python
 from store.clock import utc_now
 from store.database import open_writer
+from store.errors import NotFound
 from store.location import database_file
+from store.reader import Reader
 from store.records import AdapterRecord, EvaluationRecord
 from tui.commands.places import reading
 from tui.output import complain, say
@@ -69,10 +71,7 @@ class Proofs:
             return
         with reading(place) as reader:
             for each in adapters:
-                try:
-                    data = own_data(reader, place, each.adapter, args.dataset, args.data)
-                except NoOwnData:
-                    data = None
+                data = _data(args, reader, place, each.adapter)
                 known = reader.evaluations(each.adapter.id)
                 same = [one for one in known if data is not None and one.data_hash == data.data_hash]
                 self._held.append(Held(each, data, self._asked(args, base, data), same[-1] if same else None))
@@ -116,6 +115,19 @@ class Proofs:
         assert adapter.id is not None
         with open_writer(database_file(self._place)) as writer:
             writer.update(AdapterRecord, adapter.id, served={"at": utc_now(), **shown})
+
+
+def _data(args: argparse.Namespace, reader: Reader, place: Path, adapter: AdapterRecord) -> OwnData | None:
+    """What was named; else the adapter's own where it is here: without it, it is served all the same."""
+    if args.dataset is not None or args.data is not None:
+        return own_data(reader, place, adapter, args.dataset, args.data)
+    try:
+        return own_data(reader, place, adapter)
+    except NoOwnData:
+        return None
+    except (DataUnfit, NotFound) as error:
+        complain(f"{adapter.label}: {error}")
+        return None
 
 
 def proof_lines(held: Held, proof: Proof) -> list[str]:
