@@ -142,7 +142,10 @@ def _hindrance(place: Path, training_id: int) -> str | None:
 
 
 def _finish(reader: "Reader", training: TrainingRecord, as_json: bool, place: Path) -> int:
-    made = [adapter for adapter in reader.adapters() if adapter.training_id == training.id]
+    # By its label: the same training once more makes the same files, which stay the earlier one's version.
+    made = [
+        adapter for adapter in reader.adapters(training.adapter_name) if training.message == f"adapter {adapter.label}"
+    ]
     if as_json:
         shown = asdict(training)
         for key in ("raw", "marker", "descendants"):
