@@ -1,6 +1,7 @@
 """What a training in the form would come to: size of its adapter, steps, memory against what is free, time. Pure."""
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -100,10 +101,11 @@ def pace_of(
     """As the newest training of the same model went, by the tokens of a step; by its conversations where no tokenizer
     has counted both. `trainings` has the newest first."""
     by_number = {one.id: one for one in datasets}
+    same = {settings.base_model, os.path.abspath(os.path.expanduser(settings.base_model))}  # as a training keeps it
     for one in trainings:
         step, seconds = finite(one.step), finite(one.seconds)
         batch, accumulation = finite(one.settings.get("batch")), finite(one.settings.get("accumulation"))
-        if one.base_model != settings.base_model or one.settings.get("quantization") != settings.quantization:
+        if one.base_model not in same or one.settings.get("quantization") != settings.quantization:
             continue
         if step is None or seconds is None or step < LEAST_TIMED or seconds <= 0 or not batch or not accumulation:
             continue
@@ -177,12 +179,12 @@ def _memory(cost: Cost) -> Said:
     if free.free_gib is None:
         return ("memory", f"{needs}; what is free cannot be read", PLAIN)
     total = "" if free.total_gib is None else f" of {free.total_gib:.1f}"
-    said = f"{needs}, {clean(free.device, 40)} has {free.free_gib:.1f}{total} free: "
+    said = f"{needs}, {clean(free.device, 40)} has {free.free_gib:.1f}{total} free"
     if (lacks := cost.short_gib) is not None:
-        return ("memory", f"{said}✗ {lacks:.1f} GiB too little", ERROR)
+        return ("memory", f"✗ {lacks:.1f} GiB too little: {said}", ERROR)
     if cost.needed.total_gib > FEW * free.free_gib:
-        return ("memory", f"{said}it may fit", WARNING)
-    return ("memory", f"{said}it fits", GOOD)
+        return ("memory", f"? it may fit: {said}", WARNING)
+    return ("memory", f"✔ it fits: {said}", GOOD)
 
 
 def _holders(cost: Cost) -> list[Said]:
@@ -199,7 +201,7 @@ def _holders(cost: Cost) -> list[Said]:
 
 def _time(cost: Cost) -> Said:
     if cost.pace is None or cost.steps is None:
-        return ("time", "not known yet: no training of this model went before; its first steps tell", PLAIN)
+        return ("time", "not known yet: no training of this model went before", PLAIN)
     return ("time", f"about {span(cost.pace.seconds * cost.steps)}, as {cost.pace.basis} went", PLAIN)
 
 
