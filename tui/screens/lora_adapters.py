@@ -153,7 +153,7 @@ class AdapterActions(LlmtuneScreen):
         line = self.query_one("#errands", Static)
         line.display = bool(going_on)
         said = "   ".join(f"◐ {errand.what}  {span(errand.seconds)}" for errand, _ in going_on)
-        line.update(Content(f"{said}   it goes on when this program is left" if going_on else ""))
+        line.update(Content(f"{said}   goes on when you leave" if going_on else ""))
 
     @work(thread=True, group="errand", description="reads what a command said")
     def _read_outcome(self, errand: Errand, ended: "Callable[[Errand], None]") -> None:

@@ -1,6 +1,7 @@
 """An adapter that was made elsewhere: what this vLLM makes of it first, then a decision."""
 
 import os
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
@@ -13,7 +14,6 @@ from store.database import open_writer
 from store.location import database_file
 from tui.commands.lora_import import installed
 from tui.commands.lora_text import examined_lines
-from tui.document_text import wrapped
 from tui.screens.base import Number
 from tui.screens.lora_looking import Looked, LookingScreen, Values
 
@@ -46,9 +46,9 @@ class ImportAdapterScreen(LookingScreen):
         name = check_name(values["name"]) if values["name"] else name_from(folder.resolve().name)
         examined = examine(folder, values["base"] or None, installed(self.app.vllm), os.environ)
         lines = tuple(
-            (" " * (len(line) - len(line.lstrip())) if at == 0 else "    ") + part
+            part
             for line in examined_lines(name, examined)
-            for at, part in enumerate(wrapped(line, width - 4))
+            for part in textwrap.wrap(line, width, subsequent_indent=" " * (13 if line.startswith("  ") else 2))
         )
         if examined.base is None:
             return Looked((*lines, "✗ it does not name its base model: name it above"), None)
