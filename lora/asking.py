@@ -63,6 +63,8 @@ def _lines(
     lines: IO[str], process: "subprocess.Popen[str]", python: TrainingPython, errors: IO[str]
 ) -> Iterator[dict[str, Any]]:
     for line in lines:
+        if not line.endswith("\n"):  # cut off: it was killed
+            break
         told: dict[str, Any] = json.loads(line)
         if told["kind"] == "failed":
             raise LoraError(clean(str(told["why"]), 300))
@@ -76,7 +78,8 @@ def _died(python: TrainingPython, code: int, errors: IO[str]) -> str:
     errors.seek(0)
     last = next((line.strip() for line in reversed(errors.read().splitlines()) if line.strip()), "")
     if "No module named" in last:
-        return f"{python.python} lacks a library ({clean(last, 100)}): give --python one that has transformers and peft"
+        lacks = clean(last, 100)
+        return f"{python.python} lacks a library ({lacks}): give --python one that has torch, transformers and peft"
     if code == -9:
         return "its process was killed: most likely the machine's memory ran out"
     return f"its process ended with status {code}: {clean(last, 200) or 'it said nothing'}"

@@ -47,7 +47,7 @@ def data(tmp_path: Path) -> OwnData:
 
 def tells(monkeypatch: pytest.MonkeyPatch, folder: Path, *lines: dict[str, Any], ends: str = "") -> None:
     """Scripts print these lines, and keep the job they were given beside them."""
-    body = f"import shutil, sys\nshutil.copy(sys.argv[1], {str(folder / 'job.json')!r})\n"
+    body = f"import os, shutil, sys\nshutil.copy(sys.argv[1], {str(folder / 'job.json')!r})\n"
     body += "".join(f"print({json.dumps(line)!r}, flush=True)\n" for line in lines)
     (folder / "llmtune_evaluate.py").write_text(body + ends)
     monkeypatch.setattr(lora.asking, "STANDALONE", folder)
@@ -80,7 +80,8 @@ def test_what_the_script_tells_becomes_losses_and_answers(
         ((PLAN, {**RECORDS[0], "adapter": None}), "", "the loss of the adapter on record 3 is no number"),
         ((PLAN, {"kind": "done"}), "", "no record of a file can be used"),
         ((PLAN,), "sys.exit('ModuleNotFoundError: No module named \\'peft\\'')", "give --python one that has"),
-        ((PLAN,), "import os; os.kill(os.getpid(), 9)", "memory ran out"),
+        ((PLAN,), "os.kill(os.getpid(), 9)", "memory ran out"),
+        ((PLAN,), "sys.stdout.write('{\"kind'); sys.stdout.flush(); os._exit(3)", "ended with status 3"),
         ((), "sys.exit(3)", "ended with status 3: it said nothing"),
     ],
 )
