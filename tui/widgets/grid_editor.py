@@ -256,7 +256,7 @@ def rest_content(found: Preview) -> Content:
     lines = ["finds: so large a gain in 80 % of sessions (✓ as small as is worth having); enter takes a line's blocks"]
     lines += ["expected where nothing differs from the default, ≤ where no candidate leaves early"]
     lines += [left_out(one) for one in found.skipped]
-    lines += ["esc leaves a field, F1 to F4 change screens from within one"]
+    lines += ["esc leaves a field, F1 to F5 change screens from within one"]
     lines += [f"{one.index:3d}  {clean(one.label, 100)}" for one in found.candidates]
     return Content("\n").join(Content.styled(line, "dim") for line in lines)
 
