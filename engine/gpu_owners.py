@@ -21,6 +21,9 @@ Whose = Literal["ours", "another", "unseen"]
 
 LOOK_AGAIN_S = 10.0
 STRANGE_SERVER = "a server of llmtune's, of another data directory"
+TRAINING = "a training of llmtune's"
+TRAINING_MARKER = "training-"
+"""How the marker of a training's processes begins; that of a server is hexadecimal."""
 _GENERATIONS = 64
 _NAME_W = 60
 
@@ -90,7 +93,8 @@ def _owner(
         if (name := recorded.get((stat.pid, stat.start_ticks))) is not None:
             return Owner("ours", name)
         if (marker := marker_of(stat.pid)) is not None:
-            return Owner("ours", by_marker.get(marker, STRANGE_SERVER))
+            stranger = TRAINING if marker.startswith(TRAINING_MARKER) else STRANGE_SERVER
+            return Owner("ours", by_marker.get(marker, stranger))
         at = stat.ppid
     return ANOTHER
 

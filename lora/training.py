@@ -9,6 +9,7 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
+from engine.gpu_owners import TRAINING_MARKER
 from engine.keeper import client
 from engine.keeper.hold import only_keeper
 from engine.keeper.journal import Journal, unsaid
@@ -61,7 +62,7 @@ def create_training(
             settings=asdict(settings),
             seed=settings.seed,
             path="",
-            marker=uuid.uuid4().hex,
+            marker=f"{TRAINING_MARKER}{uuid.uuid4().hex}",
             created_at=utc_now(),
             adapter_name=called,
             base_hash=model_hash(settings.base_model),

@@ -14,6 +14,7 @@ from engine import process as process_module
 from engine.gpu_owners import (
     ANOTHER,
     STRANGE_SERVER,
+    TRAINING,
     UNSEEN,
     Owner,
     OwnerLook,
@@ -91,7 +92,7 @@ def test_a_pid_that_was_given_to_another_process_is_not_ours(family: tuple[int, 
 
 @pytest.mark.parametrize(
     ("family", "server"),
-    [("a-marker", "our server 3, chat"), ("another-marker", STRANGE_SERVER)],
+    [("a-marker", "our server 3, chat"), ("another-marker", STRANGE_SERVER), ("training-5c", TRAINING)],
     indirect=["family"],
 )
 def test_a_marker_tells_it_before_anything_was_recorded(family: tuple[int, int], server: str) -> None:
