@@ -14,10 +14,9 @@ from engine.readiness import api_key
 from engine.records import Installation, ServerSpec
 from engine.text import clean
 from lora.adapter_findings import Finding
-from lora.importing import Examined, examine
+from lora.importing import Examined, examine_version, require_base
 from lora.ranks import DEFAULT_MAX_RANK
 from lora.records import LoraError
-from lora.registry import require_unchanged
 from store.records import AdapterRecord
 
 RUNTIME_LOADING = "VLLM_ALLOW_RUNTIME_LORA_UPDATING"
@@ -75,18 +74,18 @@ def to_serve(
     `--max-lora-rank` that is fixed already.
 
     Raises SignatureBroken, ServingRefused (`anyway` lets pass what vLLM would serve otherwise than it was trained, and
-    another base; never what it refuses), LoraError.
+    a base whose files changed; never what it refuses), LoraError.
     """
     names = served_names(adapters)
+    require_base(base)
     served_base = base or _common_base(adapters)
-    if not anyway:
+    if base is None and not anyway:
         for adapter in adapters:
-            _require_base(adapter, served_base)
-    found = [
-        ToServe(adapter, name, folder, examine(folder, served_base, installation, environ, max_rank))
-        for adapter, name in zip(adapters, names, strict=True)
-        for folder in (require_unchanged(data_dir, adapter),)
-    ]
+            _require_same_base(adapter, served_base)
+    found = []
+    for adapter, name in zip(adapters, names, strict=True):
+        examined = examine_version(data_dir, adapter, served_base, installation, environ, max_rank)
+        found.append(ToServe(adapter, name, examined.adapter.folder.absolute(), examined))
     _refuse(found, anyway)
     needed = [each.examined.max_rank for each in found if each.examined.max_rank is not None]
     return Serving(served_base, tuple(found), max_rank or max(needed, default=DEFAULT_MAX_RANK))
@@ -143,7 +142,9 @@ def _common_base(adapters: Sequence[AdapterRecord]) -> str:
     return next(iter(bases))
 
 
-def _require_base(adapter: AdapterRecord, base: str) -> None:
+def _require_same_base(adapter: AdapterRecord, base: str) -> None:
+    """Raises ServingRefused where the folder holds other weights now. A base that a person names may be the same model
+    in another precision: that is only noted."""
     now = model_hash(base)
     if adapter.base_hash is not None and now is not None and now != adapter.base_hash:
         raise ServingRefused(

@@ -98,6 +98,8 @@ def test_another_base_is_refused_unless_it_is_meant(tmp_path: Path, base: Path) 
     with pytest.raises(ServingRefused, match="made for other weights"):
         served(tmp_path, adapter)
     assert served(tmp_path, adapter, anyway=True).base == str(base)
+    named = served(tmp_path, adapter, base=str(base))  # it may be the same model in another precision
+    assert any("not the very model" in each.text for _, findings in named.notes for each in findings)
     other = kept(tmp_path, write_model(tmp_path / "other"), "stranger")
     with pytest.raises(LoraError, match="serve each on its own base"):
         served(tmp_path, adapter, other)
