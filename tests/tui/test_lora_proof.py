@@ -16,9 +16,10 @@ from lora.server_api import ServerApi
 from lora.serving import ToServe
 from store.database import open_reader, open_writer
 from store.records import AdapterRecord
-from tests.lora.made_adapters import write_adapter
+from tests.lora.made_adapters import write_adapter, write_model
 from tests.lora.scripted_server import LogProb, ScriptedServer
-from tests.store.examples import a_dataset, a_server, an_adapter
+from tests.store.examples import a_dataset, a_server, an_adapter, an_evaluation
+from tui.cli import main
 from tui.commands import lora_proof
 from tui.commands.lora_proof import Proofs
 
@@ -101,3 +102,17 @@ def test_own_answers_that_are_too_long_for_the_server_prove_nothing(
     monkeypatch.setattr(lora_proof, "training_python", lambda *_: None)
     with pytest.raises(LoraError, match="fits into the 64 tokens of the server"):
         World(tmp_path).made(base, data=str(tmp_path / "v.jsonl"))
+
+
+def test_what_was_measured_and_proved_is_shown_of_a_version(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write_adapter(tmp_path / "made")
+    where = ["--data-dir", str(tmp_path / "data")]
+    main(["lora", "import", str(folder), "--name", "a", "--anyway", "--base", str(write_model(tmp_path / "m")), *where])
+    with open_writer(tmp_path / "data" / "llmtune.db") as writer:
+        writer.insert(an_evaluation(1))
+        writer.update(AdapterRecord, 1, served={"state": "wrong_direction", "at": "2026-11-30T10:00:00.000Z"})
+    capsys.readouterr()
+    main(["lora", "show", "a", *where])
+    out = capsys.readouterr().out
+    assert "tested  loss 1.3000 where its base has 2.1000 (-0.8000, 95 % from -0.9000 to -0.7000) on 50 records" in out
+    assert "served  wrong direction, " in out
