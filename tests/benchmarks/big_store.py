@@ -18,7 +18,8 @@ from store.records import EventRecord, LaunchRecord, RunRecord, SampleRecord, Se
 from store.rows import Record, shape, to_row
 from store.thinning import STEPS
 from store.writer import Writer
-from tuning.records import Budget, Decide, Plan, Workload
+from tuning.deciding import KEY, deciding_json, deciding_of
+from tuning.records import Budget, Candidate, Decide, Plan, Workload
 
 RUN_S = 30
 LAUNCH_S = 90  # until it is ready
@@ -63,6 +64,9 @@ def build(
     return count
 
 
+SENTENCE = "No candidate is shown to beat the default: all break a limit."
+
+
 def _length(candidates: int, blocks: int) -> timedelta:
     return timedelta(seconds=(candidates + 1) * blocks * (LAUNCH_S + 6 * RUN_S))
 
@@ -91,11 +95,13 @@ def _session(
     writer: Writer, name: str, begin: datetime, now: datetime, candidates: int, blocks: int, *, running: bool
 ) -> None:
     settings = [{}, *(_settings(at) for at in range(1, candidates + 1))]
+    its_plan = plan(name, candidates, blocks)
+    points = [Candidate(at, f"{at}", each) for at, each in enumerate(settings)]
     end = begin + _length(candidates, blocks)
     session_id = writer.insert(
         SessionRecord(
             name=name, state="running" if running else "done", plan_toml="# a plan\n" * 40,
-            plan=asdict(plan(name, candidates, blocks)),
+            plan=asdict(its_plan),
             candidates=[
                 {"index": at, "label": " · ".join(map(str, each.values())) or "default", "settings": each}
                 for at, each in enumerate(settings)
@@ -103,6 +109,7 @@ def _session(
             seed=7, created_at=format_utc(begin), started_at=format_utc(begin),
             finished_at=None if running else format_utc(end),
             environment={"vllm": "0.33.0", "driver": "580.95.05", "gpu": {"name": "NVIDIA H200", "gib": 139.8}},
+            raw={KEY: deciding_json(deciding_of(its_plan, points)), "sentence": SENTENCE},
         )
     )  # fmt: skip
     moment = begin
