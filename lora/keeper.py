@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.keeper.hold import hold, only_keeper
-from engine.keeper.journal import KEEPER_PATIENCE_S, Journal
+from engine.keeper.journal import GIVE_UP_AFTER_S, KEEPER_PATIENCE_S, Journal
 from engine.oom_kills import killed_since, oom_kills
 from engine.process import boot_id, identify
 from engine.records import EngineError
@@ -126,17 +126,15 @@ class TrainingKeeper:
         await self._journal.update(
             TrainingRecord, self._id, pid=identity.pid, start_ticks=identity.start_ticks, boot_id=identity.boot_id
         )
+        if self._stop_reason is not None:  # asked for before there was a trainer
+            self._life.ask_to_stop()
         await self._journal.event("resumed" if self._progress.checkpoint else "started")
 
     async def _watched(self) -> int | None:
         """Until the trainer has ended; its exit code."""
         assert self._life is not None
-        asked = False
         while self._life.running():
             await self._look()
-            if self._stop_reason is not None and not asked:
-                self._life.ask_to_stop()
-                asked = True
             if self._stop_asked_at is not None and (
                 self._forced or time.monotonic() - self._stop_asked_at > STOP_WITHIN_S
             ):
@@ -207,6 +205,9 @@ class TrainingKeeper:
     async def _close(self, outcome: Outcome) -> None:
         """The last event, then the state: who follows a training looks no further once it has ended."""
         level: EventLevel = "error" if outcome.state == "failed" else "info"
+        if self._journal.lost:
+            lost = ", ".join(dict.fromkeys(self._journal.lost))
+            outcome = replace(outcome, message=f"{outcome.message}; not written: {lost}".removeprefix("; "))
         said = f": {outcome.message}" if outcome.message else ""
         await self._journal.event(f"{outcome.state}{said}", level)
         await self._journal.update(
@@ -218,6 +219,9 @@ class TrainingKeeper:
             self._forced = True
             return
         self._stop_reason, self._stop_asked_at = reason, time.monotonic()
+        self._journal.end_within(GIVE_UP_AFTER_S)  # a store that takes nothing is waited for no longer
+        if self._life is not None:
+            self._life.ask_to_stop()
 
     async def _status(self, request: Mapping[str, Any]) -> dict[str, Any]:
         now = self._progress

@@ -26,7 +26,7 @@ def _headless(action: argparse.ArgumentParser) -> None:
 
 def _train(train: argparse.ArgumentParser) -> None:
     train.add_argument("dataset", metavar="DATASET", help="its number, its name, or `last` (llmtune lora list)")
-    train.add_argument("--model", required=True, metavar="MODEL", help="the base: a folder or a hub name")
+    train.add_argument("--model", metavar="MODEL", help="the base: a folder or a hub name (the data set's)")
     train.add_argument("--name", metavar="NAME", help="of training and adapter (the base's and the data set's)")
     lora = train.add_argument_group("the adapter")
     lora.add_argument("--r", type=_whole, default=16, metavar="R", help="rank (16)")

@@ -20,6 +20,7 @@ The file outlives whoever reads it: a training goes on while nobody does.
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -225,6 +226,8 @@ def reason_of(error: Exception, settings: dict[str, Any]) -> tuple[str, str]:
         more = "" if settings["gradient_checkpointing"] else " or leave out --no-gradient-checkpointing"
         more += " or take --quantization nf4" if settings["quantization"] == "none" else ""
         return f"memory ran out with {told} ({first}): {remedy}{more}", "memory"
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"the disk takes nothing more ({first}): free some and resume it, or give another --data-dir", "disk"
     if isinstance(error, ImportError):
         return f"this Python lacks what a training needs ({first}): give --python one that has it", "missing"
     return f"{name}: {first}", "unknown"

@@ -1,5 +1,6 @@
 """Parts of the trainer that need no torch: what is whole, what fits, how many steps, and what an error is called."""
 
+import errno
 import importlib
 import json
 import math
@@ -94,6 +95,7 @@ SETTINGS: dict[str, Any] = {"batch": 2, "max_length": 512, "gradient_checkpointi
         (OutOfMemoryError("CUDA out of memory. Tried 2 GiB.\nmore"), "memory", "batch 2 of up to 512 tokens"),
         (OutOfMemoryError("CUDA out of memory"), "memory", "take --quantization nf4"),
         (MemoryError(), "memory", "lower --batch or --max-length"),
+        (OSError(errno.ENOSPC, "No space left on device"), "disk", "free some and resume it"),
         (ModuleNotFoundError("No module named 'peft'"), "missing", "give --python one that has it"),
         (RuntimeError("mat1 and mat2\nshapes"), "unknown", "RuntimeError: mat1 and mat2"),
     ],

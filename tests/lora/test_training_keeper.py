@@ -1,17 +1,24 @@
 """Trainings under real keepers, with a stand-in for the trainer: what is killed, and by whom, and what goes on."""
 
+import asyncio
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import lora.keeper
 from engine.keeper.client import call
 from engine.process import is_alive, marked
 from engine.records import EngineError
 from lora.records import LoraError, TrainingSettings
 from lora.training import DataChanged, create_training, start_keeper, stop_training
 from lora.training_life import LOG, PROGRESS
+from store.database import open_reader, open_writer
+from store.errors import StoreFull
+from store.location import database_file
+from store.writer import Writer
 from tests.lora.training_world import World
 
 
@@ -143,6 +150,49 @@ def test_what_a_dead_keeper_left_is_stopped_without_one(world: World) -> None:
     assert world.training(number).state == "stopped"
     with pytest.raises(LoraError, match="nothing to stop"):
         stop_training(world.place, number)
+
+
+class Full:
+    """A writer whose disk fills up."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+        self.full = False
+
+    def __getattr__(self, name: str) -> Any:
+        if self.full and name in ("insert", "update"):
+            raise StoreFull("the disk is full")
+        return getattr(self._writer, name)
+
+
+async def test_a_store_that_takes_nothing_holds_up_no_stop(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.play(pace=0.2)
+    monkeypatch.setenv("LLMTUNE_STAND_IN", world.environ["LLMTUNE_STAND_IN"])
+    monkeypatch.setattr(lora.keeper, "GIVE_UP_AFTER_S", 1.0)
+    settings = TrainingSettings(str(world.model), 1, epochs=None, steps=8)
+    number = create_training(world.place, world.dataset, settings, world.python)
+    database = database_file(world.place)
+    with open_writer(database) as real, open_reader(database) as reader:
+        writer = Full(real)
+        keeper = lora.keeper.TrainingKeeper(world.place, reader.training(number), writer, reader)  # type: ignore[arg-type]
+        keeper.take_over()
+        working = asyncio.create_task(keeper.work())
+        while (reader.training(number).step or 0) < 1:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+        writer.full = True
+        while (await keeper.commands()["status"]({}))["blocked"] is None:  # noqa: ASYNC110 - the next event meets it
+            await asyncio.sleep(0.05)
+        await keeper.commands()["stop"]({})
+        async with asyncio.timeout(15):
+            await asyncio.wait({working})
+        trainer = world.trainer(number)
+        assert not is_alive(trainer), "it was told at once, and has written its checkpoint"
+        writer.full = False
+        again = lora.keeper.TrainingKeeper(world.place, reader.training(number), writer, reader)  # type: ignore[arg-type]
+        again.take_over()
+        await again.work()
+        assert reader.training(number).state == "done"
+        assert len(reader.training(number).raw["curve"]) == 8
 
 
 @pytest.mark.parametrize(

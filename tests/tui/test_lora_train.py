@@ -129,6 +129,7 @@ def test_the_server_that_holds_it_is_stopped_where_that_is_wanted(
     [
         (["nothing", "--model", "MODEL"], 2, "There is no dataset 'nothing'"),
         (["seven", "--model", "/no/such/model"], 2, "does not exist"),
+        (["seven"], 2, "give the base by --model"),
         (["seven", "--model", "MODEL", "--steps", "3", "--epochs", "1"], 2, "not allowed with"),
         (["seven", "--model", "MODEL", "--r", "0"], 2, "0 is not a whole number above 0"),
         (["seven", "--model", "MODEL", "--learning-rate", "nan"], 2, "nan is not a number above 0"),

@@ -57,8 +57,11 @@ def run(args: argparse.Namespace) -> int:
 def _settings(args: argparse.Namespace, dataset: DatasetRecord) -> tuple[TrainingSettings, DatasetRecord, str]:
     """Raises UsageError, before anything is asked of the machine."""
     assert dataset.id is not None
+    model = args.model or dataset.model
+    if model is None:
+        raise UsageError(f"dataset {dataset.id} was prepared for no model: give the base by --model")
     settings = TrainingSettings(
-        base_model=absolute_model(args.model),
+        base_model=absolute_model(model),
         dataset_id=dataset.id,
         r=args.r,
         alpha=args.alpha,
