@@ -1,4 +1,4 @@
-"""What llmtune itself left behind: servers that run without a keeper, sessions that stand still."""
+"""What llmtune itself left behind: servers and trainings that run without a keeper, sessions that stand still."""
 
 import os
 from collections.abc import Mapping
@@ -8,6 +8,7 @@ from pathlib import Path
 from engine.keeper.client import KeeperGone, KeeperRefused, call, is_running
 from engine.keeper.places import KeeperKind, runtime_dir
 from engine.preflight.check import Check
+from engine.preflight.trainings import OurTraining, read_trainings, training_checks
 from engine.process import boot_id, is_alive, markers
 from engine.records import ProcessIdentity
 from store.database import open_reader
@@ -45,17 +46,19 @@ class OurSession:
 
 @dataclass(frozen=True, slots=True)
 class OursReading:
-    """`strangers` are live processes with a marker of llmtune's that this data directory knows no server for; `newest`
+    """`strangers` are live processes with a marker of llmtune's that this data directory knows nothing of; `newest`
     is the time of its latest event."""
 
     servers: tuple[OurServer, ...] = ()
     sessions: tuple[OurSession, ...] = ()
     strangers: tuple[int, ...] = ()
     newest: str | None = None
+    trainings: tuple[OurTraining, ...] = ()
 
     def names(self) -> dict[int, str]:
         """Whose a process is, by pid."""
         named = {pid: f"our server {server.id}, {server.name}" for server in self.servers for pid in server.pids}
+        named |= {pid: f"our training {one.id}, {one.name}" for one in self.trainings for pid in one.pids}
         return {**dict.fromkeys(self.strangers, "a server of llmtune's, of another data directory"), **named}
 
 
@@ -68,18 +71,21 @@ def read_ours(data_dir: Path, environ: Mapping[str, str] = os.environ) -> OursRe
         return OursReading(strangers=tuple(sorted(marked)))
     with open_reader(database_file(data_dir)) as reader:
         rows, sessions, events = reader.servers(), reader.sessions(), reader.events(limit=1)
+        trainings = read_trainings(data_dir, reader, marked)
     known = {row.marker for row in rows if row.marker} | {str(one.raw.get("bench_marker")) for one in sessions}
+    training = {pid for one in trainings for pid in one.pids}
     servers = (_server(data_dir, row, marked) for row in rows)
     return OursReading(
         tuple(server for server in servers if server.active or server.pids),
         tuple(_session(data_dir, session) for session in sessions if session.state in _UNFINISHED),
-        tuple(sorted(pid for pid, marker in marked.items() if marker not in known)),
+        tuple(sorted(pid for pid, marker in marked.items() if marker not in known and pid not in training)),
         events[-1].at if events else None,
+        trainings,
     )
 
 
 def ours_checks(reading: OursReading) -> list[Check]:
-    return [_servers(reading.servers), _sessions(reading.sessions)]
+    return [_servers(reading.servers), _sessions(reading.sessions), *training_checks(reading.trainings)]
 
 
 def _servers(servers: tuple[OurServer, ...]) -> Check:

@@ -10,6 +10,7 @@ import pytest
 
 import lora.keeper
 from engine.keeper.client import call
+from engine.preflight.ours import read_ours
 from engine.process import is_alive, marked
 from engine.records import EngineError
 from lora.records import LoraError, TrainingSettings
@@ -68,6 +69,9 @@ def test_a_keeper_that_is_killed_leaves_a_trainer_that_the_next_one_follows(worl
     world.until(number, lambda one: (one.step or 0) >= 2)
     world.kill_keeper(number)
     assert is_alive(trainer)
+    (seen,) = read_ours(world.place).trainings
+    assert (seen.pids, seen.kept) == ((trainer.pid,), False)
+    assert trainer.pid not in read_ours(world.place).strangers
     start_keeper(world.place, number, world.environ)
     assert world.trainer(number) == trainer
     assert world.over(number).state == "done"

@@ -16,6 +16,7 @@ from engine.preflight.bounded import Probe, Unread
 from engine.preflight.check import Check
 from engine.preflight.doctor import Readings, examine, judge
 from engine.preflight.ours import OurServer, OurSession, OursReading, ours_checks, read_ours
+from engine.preflight.trainings import OurTraining
 from engine.preflight.places import Place
 from engine.preflight.terminal import TerminalReading
 from engine.process import MARKER_VARIABLE, boot_id, identify
@@ -86,9 +87,12 @@ STILL = OurSession(14, "night", "running", False)
         (OursReading(sessions=(STILL,)), ["ok", "warning"], "llmtune resume 14"),
         (OursReading(sessions=(replace(STILL, kept=True, blocked="no space"),)), ["ok", "warning"], "waits: no space"),
         (OursReading(sessions=(replace(STILL, state="paused", kept=True, message="full"),)), ["ok", "warning"], "full"),
+        (OursReading(trainings=(OurTraining(4, "a", (), True),)), ["ok", "ok", "ok"], "1 under way"),
+        (OursReading(trainings=(OurTraining(4, "a", (7,), False),)), ["ok", "ok", "warning"], "computes on as pid 7"),
+        (OursReading(trainings=(OurTraining(4, "a", (), False),)), ["ok", "ok", "warning"], "llmtune lora resume 4"),
     ],
 )
-def test_servers_and_sessions_of_ours(reading: OursReading, states: list[str], told: str) -> None:
+def test_servers_sessions_and_trainings_of_ours(reading: OursReading, states: list[str], told: str) -> None:
     checks = ours_checks(reading)
     assert [check.state for check in checks] == states
     assert told in " ".join(f"{check.found} {check.advice}" for check in checks)
