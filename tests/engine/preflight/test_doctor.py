@@ -16,9 +16,9 @@ from engine.preflight.bounded import Probe, Unread
 from engine.preflight.check import Check
 from engine.preflight.doctor import Readings, examine, judge
 from engine.preflight.ours import OurServer, OurSession, OursReading, ours_checks, read_ours
-from engine.preflight.trainings import OurTraining
 from engine.preflight.places import Place
 from engine.preflight.terminal import TerminalReading
+from engine.preflight.trainings import OurTraining
 from engine.process import MARKER_VARIABLE, boot_id, identify
 from store.database import open_writer
 from store.location import database_file
