@@ -58,7 +58,8 @@ def config_findings(adapter: Adapter, served: Served) -> Iterator[Finding]:
     kind = str(adapter.config.get("peft_type", "LORA"))
     if kind.upper() != "LORA":
         remedy = "vLLM serves LoRA alone: train one, or merge it into its base and serve the merged model"
-        yield Finding("refused", "peft_type", f"it is no LoRA, but {clean(kind, 40)}", remedy)
+        text = f"it is no LoRA, but {clean(kind, 40)}: vLLM takes no notice, and what it loads of it answers wrongly"
+        yield Finding("wrong", "peft_type", text, remedy)
     yield from _rank(adapter, served)
     yield from _modules_to_save(adapter, served)
     if adapter.config.get("use_dora"):

@@ -4,7 +4,7 @@ Read from vllm/lora/{lora_model,utils,model_manager}.py (parse_fine_tuned_lora_n
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from engine.text import clean
 from lora.adapter_files import PREFIX, Adapter, LoraPair
@@ -93,8 +93,9 @@ def _ranks(adapter: Adapter) -> Iterator[Finding]:
         yield Finding("wrong", "r", text, "put the adapter_config.json of the same training beside the weights")
     uneven = [pair for pair in adapter.pairs if pair.a and pair.b and pair.a.shape[:1] != pair.b.shape[-1:]]
     if uneven:
-        text = f"the factors of {clean(some(pair.module for pair in uneven), 200)} do not fit each other"
-        yield Finding("refused", "tensors", text, _AGAIN)
+        names = clean(some(pair.module for pair in uneven), 200)
+        text = f"the two factors of {names} have different ranks: vLLM would load them without a word"
+        yield Finding("wrong", "tensors", text, _AGAIN)
 
 
 def _embeddings(adapter: Adapter, served: Served) -> Iterator[Finding]:
@@ -139,13 +140,29 @@ def _fit(pairs: Sequence[LoraPair], base: BaseModel) -> Iterator[Finding]:
         yield Finding(effect, "base", text, "serve it on the base it was trained on (--base)", says)
     misfits = [pair for pair in pairs if pair.module in layers and not _shaped(pair, layers[pair.module])]
     if misfits:
-        first = misfits[0]
-        layer = layers[first.module]
-        text = (
-            f"it was made for another base: {clean(first.module, 120)} takes {_inputs(first)} to {_outputs(first)}, "
-            f"the base's {layer.inputs:,} to {layer.outputs:,}"
-        )
-        yield Finding("refused", "base", text, "serve it on the base it was trained on (--base)")
+        yield _misfit(misfits, layers)
+
+
+def _misfit(misfits: Sequence[LoraPair], layers: Mapping[str, Linear]) -> Finding:
+    """vLLM copies the factors into buffers of the base's widths: what is wider does not go in, what is narrower does,
+    without a word (layers/base_linear.py, set_lora; seen on a server of 0.32)."""
+    wider = [pair for pair in misfits if not _goes_in(pair, layers[pair.module])]
+    first = (wider or misfits)[0]
+    layer = layers[first.module]
+    text = (
+        f"it was made for another base: {clean(first.module, 120)} takes {_inputs(first)} to {_outputs(first)}, "
+        f"the base's {layer.inputs:,} to {layer.outputs:,}"
+    )
+    remedy = "serve it on the base it was trained on (--base)"
+    if wider:
+        return Finding("refused", "base", text, remedy)
+    return Finding("wrong", "base", f"{text}; vLLM would load it without a word and answer wrongly", remedy)
+
+
+def _goes_in(pair: LoraPair, layer: Linear) -> bool:
+    a, b = pair.a, pair.b
+    fits_a = a is None or (len(a.shape) == 2 and a.shape[1] <= layer.inputs)
+    return fits_a and (b is None or (len(b.shape) == 2 and b.shape[0] <= layer.outputs))
 
 
 def _shaped(pair: LoraPair, layer: Linear) -> bool:

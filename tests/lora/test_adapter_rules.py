@@ -59,7 +59,7 @@ REFUSED, WRONG, FINE = "refused", "wrong", None
         ({"alpha_pattern": {"v_proj": 32}}, WRONG, WRONG, FINE),
         ({"arrow_config": {}}, FINE, FINE, FINE),
         ({"arrow_config": {"top_k": 2}}, WRONG, WRONG, WRONG),
-        ({"peft_type": "ADALORA"}, REFUSED, REFUSED, REFUSED),
+        ({"peft_type": "ADALORA"}, WRONG, WRONG, WRONG),
         ({"r": 0}, REFUSED, REFUSED, REFUSED),
         ({"lora_alpha": None}, REFUSED, REFUSED, REFUSED),
     ],
@@ -142,6 +142,11 @@ def test_another_base_is_told_by_its_shapes(tmp_path: Path) -> None:
     (finding,) = told(tmp_path, served(), factors("model.layers.0.self_attn.q_proj", 4, 16, 16))
     assert (finding.effect, finding.about) == ("refused", "base")
     assert finding.text.endswith("model.layers.0.self_attn.q_proj takes 16 to 16, the base's 12 to 12")
+    (finding,) = told(tmp_path, served(), factors("model.layers.0.self_attn.q_proj", 4, 6, 12))
+    assert (finding.effect, finding.about) == ("wrong", "base")
+    assert finding.text.endswith(
+        "takes 6 to 12, the base's 12 to 12; vLLM would load it without a word and answer wrongly"
+    )
     (finding,) = told(tmp_path, served(), factors("model.layers.7.self_attn.q_proj", 4, 12, 12))
     text = "the base has no layer model.layers.7.self_attn.q_proj: vLLM would load it and never use it"
     assert (finding.effect, finding.text) == ("wrong", text)
@@ -160,7 +165,7 @@ def test_torn_factors_are_found(tmp_path: Path) -> None:
     half = {f"{q}.lora_A.weight": ("F32", (4, 12), None)}
     uneven = {**half, f"{q}.lora_B.weight": ("F32", (12, 3), None)}
     assert found(tmp_path, served(), half) == [("refused", "tensors")]
-    assert found(tmp_path, served(), uneven) == [("refused", "tensors")]
+    assert found(tmp_path, served(), uneven) == [("wrong", "tensors")]
 
 
 def test_experts_are_not_scaled_by_rslora_before_0_32(tmp_path: Path) -> None:
