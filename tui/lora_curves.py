@@ -85,6 +85,7 @@ def charts_of(progress: Progress) -> tuple[Chart, ...]:
         Chart("learning rate", (Curve("", points("learning_rate")),), rate_text),
         Chart("tokens/s", (Curve("", points("tokens_per_s")),), a_second),
         Chart("GPU memory GiB", (Curve("", points("gpu_gib")),), gib),
+        Chart("main memory GiB", (Curve("", points("host_gib")),), gib),
         Chart("gradient norm", (Curve("", points("grad_norm")),), rate_text),
     ]
     return tuple(chart for at, chart in enumerate(found) if at == 0 or chart.values)

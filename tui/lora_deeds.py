@@ -5,10 +5,13 @@ Each raises EngineError, StoreError or OSError, in one line.
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from store.records import TrainingRecord
-from tui.lora_form import Wanted
 from tui.lora_lines import GOING_ON
+
+if TYPE_CHECKING:
+    from tui.lora_form import Wanted
 
 
 def may_stop(training: TrainingRecord) -> bool:
@@ -21,7 +24,7 @@ def may_resume(training: TrainingRecord, kept: bool) -> bool:
     return training.state != "done" and not kept
 
 
-def start_training(data_dir: Path, wanted: Wanted, vllm: str | None) -> int:
+def start_training(data_dir: Path, wanted: "Wanted", vllm: str | None) -> int:
     """Keep the training, have its keeper begin it, and return its number."""
     from lora.training import create_training, start_keeper
     from lora.training_python import training_python

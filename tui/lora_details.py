@@ -117,7 +117,7 @@ def _figures(found: TrainingDetails, width: int, most: int) -> list[Row]:
         ("evaluation", loss_text(progress.last("eval_loss"))),
         ("learning rate", rate_text(progress.last("learning_rate"))),
         ("tokens/s", or_absent(progress.last("tokens_per_s"), a_second)),
-        ("GPU", or_absent(progress.last("gpu_gib"), gib) + " GiB"),
+        _memory(progress),
         ("took", span(took)),
         ("gradient", rate_text(progress.last("grad_norm"))),
     )
@@ -131,6 +131,13 @@ def _figures(found: TrainingDetails, width: int, most: int) -> list[Row]:
         left -= cells
         rows[-1] += [(f" {name} ", MUTED), (f"{value} ", STRONG)]
     return [tuple(row) for row in rows[:most]]
+
+
+def _memory(progress: Progress) -> tuple[str, str]:
+    """The trainer's, on the GPU where it has one."""
+    gpu, host = progress.last("gpu_gib"), progress.last("host_gib")
+    name, value = ("memory", host) if gpu is None and host is not None else ("GPU", gpu)
+    return name, or_absent(value, gib) + " GiB"
 
 
 def settings_lines(found: TrainingDetails) -> list[tuple[str, str]]:

@@ -10,6 +10,7 @@ LEGEND = (
     Number("learning rate", "as of the newest step: it rises over the warm-up and then falls"),
     Number("tokens/s", "tokens of the training part gone through in a second"),
     Number("GPU", "memory that the trainer holds, in GiB (2^30 bytes)"),
+    Number("memory", "that of the trainer where it has no GPU, in GiB"),
     Number("gradient", "norm of the gradient before it is clipped; 0 throughout: nothing is learned"),
     Number("r", "rank of the adapter; its changes are scaled by alpha / r"),
     Number("size", "of all files of the adapter, in MB of 10^6 bytes"),

@@ -19,7 +19,8 @@ MOST_STEPS = 50_000  # kept to be drawn; a longer training is drawn by its newes
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step as the trainer told it. `seconds` is what the training took until then, `loss` that of the training part
+    """One step as the trainer told it. `seconds` is what the training took until then, `host_gib` the
+    trainer's main memory, `loss` that of the training part
     since the step before, `eval_loss` that of the validation part where it was asked."""
 
     step: int
@@ -29,10 +30,11 @@ class Step:
     tokens_per_s: float | None = None
     grad_norm: float | None = None
     gpu_gib: float | None = None
+    host_gib: float | None = None
     seconds: float | None = None
 
 
-FIGURES = ("loss", "eval_loss", "learning_rate", "tokens_per_s", "grad_norm", "gpu_gib", "seconds")
+FIGURES = ("loss", "eval_loss", "learning_rate", "tokens_per_s", "grad_norm", "gpu_gib", "host_gib", "seconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +128,13 @@ class ProgressTail:
         planned = _whole(told.get("steps")) or planned
         at = _whole(told.get("step"))
         kind = told.get("kind")
-        if at is None or kind not in ("step", "eval"):
+        if at is None or kind not in ("plan", "step", "eval"):
             return planned
-        if kind == "step" and self._steps and at < next(reversed(self._steps)):
+        if kind != "eval" and self._steps and at < next(reversed(self._steps)):
             for later in [step for step in self._steps if step > at]:
                 del self._steps[later]
+        if kind == "plan":  # its step is the one that a resumption goes on from
+            return planned
         before = self._steps.get(at)
         figures = {key: _figure(told, key) for key in FIGURES}
         if before is not None:

@@ -113,6 +113,14 @@ def test_a_step_told_again_replaces_what_followed(tmp_path: Path) -> None:
     assert found.last("eval_loss") is None
 
 
+def test_a_resumption_forgets_what_came_after_its_checkpoint(tmp_path: Path) -> None:
+    lines: list[dict[str, Any]] = [{"kind": "plan", "step": 0, "steps": 9}]
+    lines += [*({"kind": "step", "step": at, "loss": 1.0} for at in range(1, 6))]
+    lines.append({"kind": "plan", "step": 4, "steps": 9})
+    found = tail(tmp_path, "".join(f"{json.dumps(line)}\n" for line in lines)).read()
+    assert [step.step for step in found.steps] == [1, 2, 3, 4]
+
+
 def test_nothing_that_stands_in_a_file_harms(tmp_path: Path) -> None:
     lines = [
         "not json",
@@ -198,7 +206,7 @@ def test_an_evaluation_is_told_apart_without_colours(tmp_path: Path) -> None:
 def test_no_number_breaks_a_curve(name: str) -> None:
     values = NUMBERS[name]
     steps = tuple(
-        Step(at, *(values[(at + of) % len(values)] for of in range(7)))  # no tail lets these through
+        Step(at, *(values[(at + of) % len(values)] for of in range(8)))  # no tail lets these through
         for at in range(1, 40)
     )
     for size in ((80, 10), (58, 42)):
