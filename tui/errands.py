@@ -46,10 +46,16 @@ class Errand:
         return tuple(clean(redact(line)).rstrip() for line in text.split("\n") if line.strip())
 
     def outcome(self) -> str:
-        """What came of it, in a line."""
+        """What came of it, in a line: of a failure the last one, else the last that belongs to none above it, and
+        what belongs to it."""
         lines = self.said()
-        said = lines[-1].removeprefix("llmtune: ").strip() if lines else "it said nothing"
-        return said if self.status == 0 else f"{self.what}: {said}"
+        if not lines:
+            return f"{self.what}: it said nothing"
+        if self.status != 0:
+            return f"{self.what}: {lines[-1].removeprefix('llmtune: ').strip()}"
+        heads = [at for at, line in enumerate(lines) if not line.startswith((" ", "took "))]
+        at = heads[-1] if heads else len(lines) - 1
+        return " ".join(line.strip() for line in lines[at : at + 2])
 
 
 def begin(

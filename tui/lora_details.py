@@ -1,9 +1,8 @@
 """What is said of the chosen training, adapter or data set below their lists, as rows of a given size. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any
 
 from engine.numbers import finite
 from engine.text import clean, redact
@@ -18,6 +17,7 @@ from tui.lora_words import (
     evaluation_text,
     losses_text,
     or_absent,
+    proof_text,
     report_text,
     settings_text,
     source_text,
@@ -202,19 +202,6 @@ def versions_text(versions: Sequence[AdapterRecord], chosen: int) -> str:
         )
     more = f"{len(versions) - 8} older, " if len(versions) > 8 else ""
     return more + "  ".join(said)
-
-
-def proof_text(served: Mapping[str, Any]) -> str:
-    """What was last proved of it on a server, in a line."""
-    for key in ("sentence", "says", "message", "proof"):
-        value = served.get(key)
-        if isinstance(value, str) and value:
-            return clean(value, 300)
-    return ", ".join(
-        f"{clean(str(key), 30)} {clean(str(value), 60)}"
-        for key, value in list(served.items())[:6]
-        if isinstance(value, str | int | float) and not isinstance(value, bool)
-    )
 
 
 def _origin(found: AdapterDetails) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 from engine.numbers import finite
 from engine.text import clean
+from lora.data.report_text import lines_of_report
 from store.records import DatasetRecord, EvaluationRecord
 from tui.format import local_minute, number
 from tui.lora_curves import loss_text
@@ -17,7 +18,7 @@ ANSWER = 600  # characters of an answer that is shown
 EVALUATIONS = 10
 
 
-def dataset_parts(found: DatasetDetails) -> list[Part]:
+def dataset_parts(found: DatasetDetails, width: int | None = None) -> list[Part]:
     """The report as it was kept, and what was trained with the data set."""
     dataset = found.dataset
     parts: list[Part] = [
@@ -32,14 +33,8 @@ def dataset_parts(found: DatasetDetails) -> list[Part]:
         ),
         Points(tuple(_about(dataset))),
         Heading("what became of the file"),
-        Points(
-            tuple(f"{label}: {text}" for label, text in report_text(dataset.report)) or ("nothing is kept of that",)
-        ),
+        _report(dataset.report, width),
     ]
-    learnt = dataset.report.get("learnt")
-    if isinstance(learnt, str) and learnt:
-        parts += [Paragraph("What bears loss at the end of the first conversation:"), Code(clean(learnt, 1000))]
-    parts += _faults(dataset.report)
     if found.trainings:
         parts.append(Heading("trained with"))
         rows = tuple(
@@ -60,16 +55,12 @@ def _about(dataset: DatasetRecord) -> list[str]:
     return lines
 
 
-def _faults(report: Mapping[str, Any]) -> list[Part]:
-    """Where what was left out or changed stands in the file."""
-    rows = []
-    for key in ("left_out", "changed"):
-        kinds = report.get(key)
-        for fault in kinds if isinstance(kinds, list) else ():
-            if isinstance(fault, Mapping) and isinstance(fault.get("lines"), list):
-                lines = ", ".join(number(finite(line)) for line in fault["lines"][:20])
-                rows.append((clean(str(fault.get("what")), 80), number(finite(fault.get("number"))), lines))
-    return [Table(("what", "records", "lines"), tuple(rows), right=frozenset({1}))] if rows else []
+def _report(report: Mapping[str, Any], width: int | None) -> Part:
+    """As it was told when the file was prepared; of one in an unknown form what can be read of it."""
+    try:
+        return Code("\n".join(lines_of_report(report, None if width is None else width - 2)))
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+        return Points(tuple(f"{label}: {text}" for label, text in report_text(report)) or ("nothing is known",))
 
 
 def adapter_parts(

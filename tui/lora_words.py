@@ -9,7 +9,7 @@ from engine.text import clean
 from store.records import AdapterRecord, EvaluationRecord
 from tui.format import ABSENT, number
 from tui.lora_curves import loss_text, rate_text
-from tui.lora_lines import size_text
+from tui.lora_lines import day, size_text
 
 
 def settings_text(settings: Mapping[str, Any]) -> str:
@@ -79,6 +79,30 @@ def signed(value: float | None) -> str:
 def perplexity(loss: float | None) -> str:
     """e to the loss in nats; `–` where that is beyond every measure."""
     return ABSENT if loss is None or not 0 <= loss < 50 else f"{math.exp(loss):,.2f}"
+
+
+PROOFS = {
+    "proved": "in effect: its answers are likelier than its base finds them",
+    "differs": "in effect: it answers otherwise than its base",
+    "undecided": "it differs from its base, in no direction for sure",
+    "wrong_direction": "NOT in effect: its answers are less likely than its base finds them",
+    "nothing": "NOT in effect: it changes nothing",
+}
+
+
+def proof_text(served: Mapping[str, Any]) -> str:
+    """What was last proved of it on a server (`served` of its row), in a line; "" where nothing was."""
+    state = served.get("state")
+    if not isinstance(state, str) or not state:
+        return ""
+    losses = served.get("losses")
+    numbers = ""
+    if isinstance(losses, Mapping):
+        own, base = finite(losses.get("adapter")), finite(losses.get("base"))
+        numbers = f", loss {loss_text(own)} against {loss_text(base)}"
+    at = served.get("at")
+    when = f"{day(at)}, " if isinstance(at, str) else ""
+    return f"{when}server {clean(str(served.get('server_id')), 12)}: {PROOFS.get(state) or clean(state, 60)}{numbers}"
 
 
 def source_text(source: Mapping[str, Any]) -> str:

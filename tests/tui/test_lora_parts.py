@@ -47,7 +47,7 @@ from tui.lora_lines import (
 )
 from tui.lora_progress import Progress, ProgressTail, Step, with_record
 from tui.lora_source import LoraSource
-from tui.lora_words import evaluation_text, perplexity
+from tui.lora_words import evaluation_text, perplexity, proof_text
 from tui.panels.row import text_of, width_of
 from tui.widgets.lora_list import laid, shares
 from tuning.document import as_text
@@ -242,6 +242,9 @@ def test_adapters_are_served_where_their_folder_is(tmp_path: Path) -> None:
     none = server(tmp_path, command=["vllm", "--lora-modules", "{broken", "[1]", "--max-loras", "a=1"])
     assert modules_of(one) == {"x": "/other", "a": f"{folder}/"}
     assert modules_of(none) == {}
+    loaded = server(tmp_path, command=none.command, raw={"spec": {"flags": {"lora-modules": [f"a={folder}", 3, "x"]}}})
+    assert modules_of(loaded) == {"a": folder}
+    assert modules_of(server(tmp_path, raw={"spec": {"flags": {"lora-modules": 3}}})) == {}
     adapter = an_adapter(name="a", id=7)
     found = served_by([one, two, none], [adapter], lambda record: str(tmp_path / record.path))
     assert found == {7: (one, two)}
@@ -286,7 +289,7 @@ def test_no_text_leaves_its_row(name: str, width: int) -> None:
         imported_from=text,
         parameters={"r": text, "targets": text, "alpha": [text]},
         losses={text: 1.0, "validation": text},
-        served={text: text, "sentence": text},
+        served={text: text, "state": text, "at": text, "server_id": text},
     )
     dataset = a_dataset(
         id=1,
@@ -346,6 +349,15 @@ def test_what_an_evaluation_found_stands_in_a_line() -> None:
         "loss 1.300 against 2.100 of its base: −0.800 [−0.910, −0.690], perplexity 8.17 → 3.67, better on 147 of 160 "
         "records"
     )
+
+
+def test_the_last_proof_stands_in_a_line() -> None:
+    losses = {"base": 2.1, "adapter": 1.3}
+    served = {"at": "2026-11-30T12:00:00.000Z", "state": "proved", "server_id": 3, "losses": losses}
+    assert "server 3: in effect: its answers are likelier" in proof_text(served)
+    assert proof_text(served).endswith("loss 1.300 against 2.100")
+    assert "NOT in effect" in proof_text({"state": "nothing"})
+    assert proof_text({}) == ""
 
 
 # the source

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 from tui.lora_details import DatasetDetails
 from tui.lora_documents import dataset_parts
 from tui.screens.base import Number
-from tui.screens.document import DocumentScreen
+from tui.screens.document import MARGIN, DocumentScreen
 from tuning.document import Part
 
 if TYPE_CHECKING:
@@ -40,4 +40,4 @@ class DatasetScreen(DocumentScreen):
 
     def parts(self, width: int) -> Sequence[Part]:
         """The report."""
-        return dataset_parts(self._found) if self._found is not None else ()
+        return dataset_parts(self._found, width - MARGIN) if self._found is not None else ()
