@@ -181,7 +181,8 @@ def _outputs(pair: LoraPair) -> str:
 def _values(values: Values) -> Iterator[Finding]:
     if values.not_finite:
         names = clean(some(values.not_finite), 300)
-        text = f"it holds numbers that are none (NaN or infinite) in {names}: every answer would be rubbish"
+        # Seen on a server of 0.32: what it leaves in the cache makes later answers of the base and of others empty too.
+        text = f"it holds numbers that are none (NaN or infinite) in {names}: it would spoil its answers, and others'"
         yield Finding("wrong", "tensors", text, "take an earlier checkpoint, or train with a smaller learning rate")
     if values.idle:
         text = "every B factor is 0: it changes nothing, as before the first step of a training"

@@ -177,13 +177,9 @@ def test_experts_are_not_scaled_by_rslora_before_0_32(tmp_path: Path) -> None:
 
 def test_numbers_are_looked_at(tmp_path: Path) -> None:
     adapter = read_adapter(write_adapter(tmp_path / "a"))
-    bad = findings(adapter, served(), Values(idle=False, not_finite=("a", "b", "c", "d", "e")))
-    assert [(finding.effect, finding.text) for finding in bad] == [
-        (
-            "wrong",
-            "it holds numbers that are none (NaN or infinite) in a, b, c and 2 more: every answer would be rubbish",
-        )
-    ]
+    (bad,) = findings(adapter, served(), Values(idle=False, not_finite=("a", "b", "c", "d", "e")))
+    assert bad.effect == "wrong"
+    assert bad.text.startswith("it holds numbers that are none (NaN or infinite) in a, b, c and 2 more: it would spoil")
     (idle,) = findings(adapter, served(), Values(idle=True, not_finite=()))
     assert (idle.effect, idle.prevents) == ("idle", True)
 
