@@ -195,12 +195,19 @@ async def test_the_filter_leaves_what_has_the_words(app: LlmtuneApp, world: Path
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_an_empty_place_says_how_to_begin(app: LlmtuneApp, writer: Writer, size: tuple[int, int]) -> None:
+async def test_an_empty_place_says_how_to_begin(
+    app: LlmtuneApp, writer: Writer, deeds: Deeds, size: tuple[int, int]
+) -> None:
     async with app.run_test(size=size) as pilot:
         await on_lora(pilot, "no training yet: n begins one")
         assert "no data set yet: p makes one" in text(pilot)
         await pilot.press("enter", "x", "R", "y")
         assert isinstance(app.screen, LoraScreen)
+        await shows(pilot, "n train", "p prepare", "i import", "? help")
+        writer.insert(a_dataset())
+        await shows(pilot, "support", "with nothing yet: n begins a training")
+        await pilot.press("n")
+        await is_on(pilot, TrainingFormScreen)
 
 
 async def test_every_key_and_number_stands_in_the_help(app: LlmtuneApp, world: Path) -> None:

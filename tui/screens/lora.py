@@ -7,6 +7,7 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
+from textual.widgets import Input
 
 from engine.keeper.client import is_running
 from store.records import TrainingRecord
@@ -38,6 +39,8 @@ WIDE_FROM = 120
 
 class LoraScreen(FilteringScreen, TrainingControl, AdapterActions):
     """Three lists, through which one cursor goes; `enter` opens what lies under it."""
+
+    AUTO_FOCUS = ""  # the lists have nothing to stand on before the first reading
 
     LEGEND: ClassVar[tuple[Number, ...]] = LEGEND
 
@@ -93,16 +96,18 @@ class LoraScreen(FilteringScreen, TrainingControl, AdapterActions):
         if snapshot is self._snapshot and self._seen:
             return
         self._snapshot = snapshot
-        first, self._seen = not self._seen, True
+        self._seen = True
         self.fill()
-        if first:
-            self._place_cursor()
+        self._place_cursor()
         self.refresh_bindings()
 
     def _place_cursor(self) -> None:
-        """The cursor on the first list that has something."""
-        filled: list[Kind] = [kind for kind in KINDS if self._snapshot.lines(kind)]
-        self._list(filled[0] if filled else "training").focus()
+        """The cursor on the first list that has something, where none has it: at first, and once something is there."""
+        focused = self.focused
+        if isinstance(focused, Input) or (isinstance(focused, LoraList) and focused.row_count):
+            return
+        filled: list[Kind] = [kind for kind in KINDS if self._list(kind).row_count]
+        self.set_focus(self._list(filled[0]) if filled else None)
 
     def fill(self) -> None:
         for kind in KINDS:
