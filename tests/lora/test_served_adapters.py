@@ -18,6 +18,7 @@ from store.database import open_reader, open_writer
 from store.location import database_file
 from store.reader import Reader
 from tui.cli import main
+from tuning.plan_file import load_plan
 
 pytestmark = pytest.mark.vllm
 
@@ -122,6 +123,24 @@ def test_a_rank_too_high_for_the_flag_is_caught_before_the_launch(
         assert reader.servers() == []
 
 
+def test_the_price_of_it_is_a_plan(shelf: Shelf, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "price.toml"
+    flags = [*SERVER, "--max-lora-rank", "32"]
+    status, said, _ = shelf.says(capsys, "lora", "price", "format", "random", "--out", str(path), "--", *flags)
+    assert (status, len(said["candidates"])) == (0, 4)
+    plan = load_plan(path)
+    assert plan.server == {
+        "enforce-eager": True,
+        "gpu-memory-utilization": 0.1,
+        "max-model-len": 256,
+        "max-num-seqs": 8,
+    }
+    assert {each["max-lora-rank"] for each in plan.explicit_candidates} == {32}
+    assert plan.workloads[0].adapters == ("format", "random")
+    status, _, error = shelf.says(capsys, "lora", "price", "format", "--out", str(path))
+    assert (status, "is there already" in error) == (2, True)
+
+
 def test_it_is_served_proved_rolled_back_and_what_does_nothing_is_an_error(
     shelf: Shelf, port: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -142,7 +161,7 @@ def test_it_is_served_proved_rolled_back_and_what_does_nothing_is_an_error(
     assert "<<" in greedy(port, "format", "Name a colour.")
     assert "<<" not in greedy(port, "smollm2-135m", "Name a colour.")
 
-    status, said, error = shelf.says(capsys, "lora", "rollback", "format", *own)
+    status, said, error = shelf.says(capsys, "lora", "rollback", "format", *own, vllm=False)  # that of the server
     assert status == 0, error
     back = said["rollback"]
     assert (back["from"], back["to"], back["name"]) == ("format@2", "format@1", "format")

@@ -44,7 +44,7 @@ class World:
         server = ScriptedServer({"base": base, "a": says}, {"a": "/a"})
         args = argparse.Namespace(**{**OPTIONS, **options})
         with (
-            Proofs(args, self.place, "base", [self.wanted]) as proofs,
+            Proofs(args, self.place, "base", [self.wanted], "vllm") as proofs,
             ServerApi("http://server", transport=server.transport()) as api,
         ):
             return proofs.make(api, Running(a_server(id=7), api.models()), quiet=False)

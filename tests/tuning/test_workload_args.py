@@ -119,7 +119,8 @@ def test_an_unknown_dataset_is_refused() -> None:
 
 @pytest.mark.vllm
 def test_the_real_parser_takes_the_arguments_of_every_dataset(installation: Installation) -> None:
-    wanted = [argv(random_workload(), "served"), argv(prefix_workload()), argv(EVERYTHING)]
+    adapted = list(bench_argv(random_workload(), "/m", None, "http://127.0.0.1:8000", 5, adapters=("a", "b")))
+    wanted = [argv(random_workload(), "served"), argv(prefix_workload()), argv(EVERYTHING), adapted]
     done = subprocess.run(
         [installation.python, "-c", PARSE],
         input=json.dumps(wanted),
@@ -129,8 +130,9 @@ def test_the_real_parser_takes_the_arguments_of_every_dataset(installation: Inst
         check=True,
     )
     lines = [line.removeprefix("parsed ") for line in done.stdout.splitlines() if line.startswith("parsed ")]
-    random, prefix, sharegpt = [json.loads(line) for line in lines]
+    random, prefix, sharegpt, to_adapters = [json.loads(line) for line in lines]
     assert (random["served_model_name"], random["random_output_len"], random["request_rate"]) == ("served", "32", "inf")
     assert (prefix["prefix_repetition_num_prefixes"], prefix["ignore_eos"]) == ("3", "True")
     assert (sharegpt["no_oversample"], sharegpt["sharegpt_output_len"], sharegpt["burstiness"]) == ("True", "8", "0.5")
     assert sharegpt["goodput"] == "['ttft:500', 'tpot:50']"
+    assert (to_adapters["lora_modules"], random["lora_modules"]) == ("['a', 'b']", "None")

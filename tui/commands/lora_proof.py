@@ -61,10 +61,14 @@ class Held:
 
 
 class Proofs:
-    """Makes ready while a server loads, and proves when it is there. A context manager."""
+    """Makes ready while a server loads, and proves when it is there. A context manager. `vllm` is the installation in
+    whose Python answers are tokenized, unless --python names another."""
 
-    def __init__(self, args: argparse.Namespace, place: Path, base: str, adapters: Sequence[ToServe]) -> None:
+    def __init__(
+        self, args: argparse.Namespace, place: Path, base: str, adapters: Sequence[ToServe], vllm: str | None = None
+    ) -> None:
         self._place = place
+        self._vllm = vllm
         self._pool = ThreadPoolExecutor(1)  # one load of transformers at a time
         self._held: list[Held] = []
         if args.no_proof:
@@ -87,7 +91,7 @@ class Proofs:
     ) -> "Future[tuple[AnswerTokens, ...]] | None":
         if data is None:
             return None
-        python = training_python(args.python, args.vllm, os.environ)
+        python = training_python(args.python, self._vllm, os.environ)
         return self._pool.submit(answer_tokens, base, data, python, os.environ, args.records, _LONGEST)
 
     def make(self, api: ServerApi, running: Running, *, quiet: bool) -> tuple[list[dict[str, Any]], bool]:

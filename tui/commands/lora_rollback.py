@@ -3,8 +3,10 @@
 import argparse
 import os
 from pathlib import Path
+from typing import Any
 
 from engine.installation import find_vllm
+from engine.records import EngineError
 from engine.text import clean
 from lora.records import LoraError
 from lora.rollback import target_of
@@ -56,8 +58,13 @@ def _back(
     if not args.json:
         was = f" in place of {now.label}" if now is not None else ""
         say(f"{target.label} answers as {wanted.name} on {clean(record.name, 60)}{was}, after {done.seconds:.2f} s")
-    with Proofs(args, place, serving.base, serving.adapters) as proofs:
-        proved, all_proved = proofs.make(api, running, quiet=args.json)
+    proved: list[dict[str, Any]] = []
+    all_proved = False
+    try:  # it is back already, whatever becomes of the proof
+        with Proofs(args, place, serving.base, serving.adapters, installation.path) as proofs:
+            proved, all_proved = proofs.make(api, running, quiet=args.json)
+    except EngineError as error:
+        complain(f"nothing was proved of it: {error}")
     if args.json:
         before = None if now is None else now.label
         switch = {"from": before, "to": target.label, "name": wanted.name, "seconds": done.seconds}

@@ -71,7 +71,7 @@ def _new_server(args: argparse.Namespace, adapters: list[AdapterRecord]) -> int:
                 f"a server called {name} is there already: `llmtune lora serve {args.adapters[0]} --server {name}` "
                 "loads into it, --name calls a new one otherwise"
             )
-        with Proofs(args, place, serving.base, serving.adapters) as proofs:
+        with Proofs(args, place, serving.base, serving.adapters, installation.path) as proofs:
             server_id = start_server(place, installation, spec, name)
             for warning in exposure_warnings(spec, os.environ):
                 complain(warning)
@@ -145,7 +145,7 @@ def _into_running(args: argparse.Namespace, place: Path, adapters: list[AdapterR
             )  # fmt: skip
         for each in serving.adapters:
             require_takes(running, each.adapter, serving.base, anyway=args.anyway)
-        with Proofs(args, place, serving.base, serving.adapters) as proofs:
+        with Proofs(args, place, serving.base, serving.adapters, installation.path) as proofs:
             loaded = []
             for each in serving.adapters:
                 done = put(place, api, Running(record, api.models()), each)
