@@ -29,11 +29,12 @@ def price_plan(serving: Serving, given: dict[str, Any], load: Load, blocks: int,
     """
     modules = [each.module for each in serving.adapters]
     names = tuple(each.name for each in serving.adapters)
-    common = {"enable-lora": True, "max-lora-rank": serving.max_rank}
+    common = {"max-lora-rank": serving.max_rank, "enable-lora": True}
     count = len(modules)
-    points: list[dict[str, Any]] = [{**common, "lora-modules": modules[:1], "max-loras": 1}]
+    # What tells candidates apart comes first: a narrow table cuts their names off.
+    points: list[dict[str, Any]] = [{"max-loras": 1, "lora-modules": modules[:1], **common}]
     for slots in sorted({count, (count + 1) // 2, 1}, reverse=True) if count > 1 else ():
-        points.append({**common, "lora-modules": modules, "max-loras": slots})
+        points.append({"max-loras": slots, "lora-modules": modules, **common})
     shape = {"input_len": load.input_len, "output_len": load.output_len, "range_ratio": 0.0, "prefix_len": 0}
     common_load: dict[str, Any] = {
         "dataset": "random",
