@@ -95,10 +95,9 @@ def outcome_of(
     if progress.end == "stopped" or stop_reason is not None:
         where = f"at step {progress.step}" if progress.end == "stopped" else "before its checkpoint was written"
         return Outcome("stopped", f"{stop_reason or 'the trainer was told to end'}, {where}")
-    if exit_code is None:
-        return Outcome("failed", f"the trainer ended at step {progress.step} without a word")
-    if exit_code == -signal.SIGKILL:
-        why = "the kernel killed it for want of memory" if short_of_memory else "it was killed (SIGKILL)"
+    if exit_code in (None, -signal.SIGKILL):
+        by_somebody = "it was killed (SIGKILL)" if exit_code is not None else "it was killed, or the machine went down"
+        why = "the kernel killed it for want of memory" if short_of_memory else by_somebody
         return Outcome("failed", f"the trainer died at step {progress.step}: {why}")
     how = f"by {signal.Signals(-exit_code).name}" if exit_code < 0 else f"with status {exit_code}"
     return Outcome("failed", f"the trainer ended {how} at step {progress.step}: {last_words or 'it said nothing'}")

@@ -24,7 +24,8 @@ def ended(kind: str, **what: object) -> Progress:
         (Progress(step=7), -9, None, None, "failed", "died at step 7: it was killed"),
         (Progress(step=7), -11, False, None, "failed", "by SIGSEGV at step 7: last words"),
         (Progress(step=0), 1, False, None, "failed", "with status 1 at step 0: last words"),
-        (Progress(step=7), None, False, None, "failed", "without a word"),
+        (Progress(step=7), None, False, None, "failed", "died at step 7: it was killed, or the machine went down"),
+        (Progress(step=7), None, True, None, "failed", "for want of memory"),
     ],
 )
 def test_how_it_ended(
