@@ -443,12 +443,27 @@ async def test_a_training_begins_after_one_question(app: LlmtuneApp, world: Path
         await is_on(pilot, LoraScreen)
 
 
+async def test_what_was_typed_last_is_what_begins(app: LlmtuneApp, world: Path, model: Path, deeds: Deeds) -> None:
+    """Also where it is not counted yet when the key is pressed."""
+    async with app.run_test(size=SMALL) as pilot:
+        fields = await on_form(pilot, model)
+        await shows(pilot, "it fits")
+        fields.put("r", "8")
+        await pilot.press("ctrl+s")
+        await is_on(pilot, Confirm)
+        await pilot.press("y")
+        await is_on(pilot, TrainingScreen)
+        assert deeds.heard[0][1].settings.r == 8
+
+
 async def test_a_training_that_does_not_begin_says_why(app: LlmtuneApp, world: Path, model: Path, deeds: Deeds) -> None:
     deeds.error = LoraError("dataset 1 has changed since it was prepared: prepare it again")
     async with app.run_test(size=SMALL) as pilot:
         await on_form(pilot, model)
         await shows(pilot, "it fits")
-        await pilot.press("ctrl+s", "y")
+        await pilot.press("ctrl+s")
+        await is_on(pilot, Confirm)
+        await pilot.press("y")
         await shows(pilot, "✗ it did not begin: dataset 1 has changed")
         assert isinstance(app.screen, TrainingFormScreen)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.worker import get_current_worker
 
 from engine.records import EngineError
 from engine.text import clean
@@ -79,6 +80,7 @@ class TrainingFormScreen(LlmtuneScreen):
         self._free: MemoryFree | None = None
         self._asking = False
         self._starting = False
+        self._wants_start = False  # the question comes once it is counted
         self._cost = Cost()
 
     def compose_body(self) -> ComposeResult:
@@ -131,12 +133,16 @@ class TrainingFormScreen(LlmtuneScreen):
             base = known[1] if known is not None and known[0] == model else _read(model)
             self._base = model, base
         found = cost_of(wanted, base, self._free, snapshot.trainings, snapshot.datasets)
-        self.later(self._counted, found)
+        if not get_current_worker().is_cancelled:  # by a newer one
+            self.later(self._counted, found)
 
     def _counted(self, found: Cost) -> None:
         self._cost = found
         self.redraw()
         self.refresh_bindings()
+        if self._wants_start:
+            self._wants_start = False
+            self._ask_start(found)
 
     def _ask_memory(self) -> None:
         """Once at a time: a driver may take minutes to answer."""
@@ -217,15 +223,15 @@ class TrainingFormScreen(LlmtuneScreen):
             self.later(self._ask_memory)
 
     def action_start(self) -> None:
-        """Ask once, with what it will come to, and begin."""
-        if self._starting or self._snapshot is None:
-            return
-        wanted = read_form(self.query_one(TrainingFields).form, self._snapshot.datasets)
-        if isinstance(wanted, list) or self._cost.mistakes:
-            self.say((wanted if isinstance(wanted, list) else self._cost.mistakes)[0], error=True)
-            return
-        if self._cost.wanted != wanted:
-            self.say("still counting what it comes to: press it again", error=True)
+        """Count what stands in the form now, ask once with what that will come to, and begin."""
+        if not self._starting and self._snapshot is not None:
+            self._wants_start = True
+            self._count_anew()
+
+    def _ask_start(self, found: Cost) -> None:
+        wanted = found.wanted
+        if wanted is None:
+            self.say(next(iter(found.mistakes), "there is nothing to train yet"), error=True)
             return
 
         def answered(yes: bool | None) -> None:
@@ -233,7 +239,7 @@ class TrainingFormScreen(LlmtuneScreen):
                 self._starting = True
                 self._start(wanted)
 
-        self.app.push_screen(Confirm(question(self._cost), "begin it"), answered)
+        self.app.push_screen(Confirm(question(found), "begin it"), answered)
 
     @work(thread=True, group="start", description="starts a training")
     def _start(self, wanted: Wanted) -> None:
