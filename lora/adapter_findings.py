@@ -29,6 +29,7 @@ class Finding:
     text: str
     remedy: str
     vllm: str | None = None
+    harms_others: bool = False  # the base and other adapters of its server, too
 
     @property
     def prevents(self) -> bool:

@@ -74,7 +74,7 @@ def to_serve(
     `--max-lora-rank` that is fixed already.
 
     Raises SignatureBroken, ServingRefused (`anyway` lets pass what vLLM would serve otherwise than it was trained, and
-    a base whose files changed; never what it refuses), LoraError.
+    a base whose files changed; never what it refuses, or what would spoil the answers of others), LoraError.
     """
     names = served_names(adapters)
     require_base(base)
@@ -156,11 +156,13 @@ def _require_same_base(adapter: AdapterRecord, base: str) -> None:
 def _refuse(found: Sequence[ToServe], anyway: bool) -> None:
     """Raises ServingRefused for the worst that was found."""
     said = [(each.adapter.label, each.examined.findings) for each in found if each.examined.findings]
-    for effect in ("refused",) if anyway else ("refused", "wrong", "idle"):
+    for effect in ("refused", "wrong", "idle"):
         for label, findings in said:
-            if first := next((each for each in findings if each.effect == effect), None):
-                more = "" if effect == "refused" else "; --anyway serves it all the same"
-                raise ServingRefused(f"{label} is not served: {first.text} ({first.remedy}){more}", said)
+            for first in findings:
+                never = effect == "refused" or first.harms_others
+                if first.effect == effect and (never or not anyway):
+                    more = "" if never else "; --anyway serves it all the same"
+                    raise ServingRefused(f"{label} is not served: {first.text} ({first.remedy}){more}", said)
 
 
 def _template(serving: Serving) -> Path | None:

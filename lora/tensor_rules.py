@@ -183,7 +183,8 @@ def _values(values: Values) -> Iterator[Finding]:
         names = clean(some(values.not_finite), 300)
         # Seen on a server of 0.32: what it leaves in the cache makes later answers of the base and of others empty too.
         text = f"it holds numbers that are none (NaN or infinite) in {names}: it would spoil its answers, and others'"
-        yield Finding("wrong", "tensors", text, "take an earlier checkpoint, or train with a smaller learning rate")
+        remedy = "take an earlier checkpoint, or train with a smaller learning rate"
+        yield Finding("wrong", "tensors", text, remedy, harms_others=True)
     if values.idle:
         text = "every B factor is 0: it changes nothing, as before the first step of a training"
         yield Finding("idle", "tensors", text, "take a later checkpoint, or train it")

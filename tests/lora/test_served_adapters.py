@@ -17,6 +17,7 @@ from lora.registry import Origin, register
 from store.database import open_reader, open_writer
 from store.location import database_file
 from store.reader import Reader
+from tests.lora.rules_on_server import differences
 from tui.cli import main
 from tuning.plan_file import load_plan
 
@@ -186,3 +187,14 @@ def test_it_is_served_proved_rolled_back_and_what_does_nothing_is_an_error(
     status, _, error = shelf.says(capsys, "lora", "rollback", "idle")
     assert status == 1
     assert "idle@1 is the first version" in error
+
+
+def test_the_server_does_what_our_rules_say(
+    shelf: Shelf, port: int, installation: Installation, tmp_path: Path
+) -> None:
+    url = f"http://127.0.0.1:{port}"
+
+    def ask(model: str) -> str:
+        return greedy(port, model, "Name a colour.")
+
+    assert differences(url, shelf.model, installation, tmp_path, ask) == []

@@ -84,6 +84,18 @@ def test_what_changes_nothing_is_served_only_anyway(tmp_path: Path, base: Path) 
     assert served(tmp_path, adapter, anyway=True).adapters[0].name == "idle"
 
 
+def test_what_spoils_the_answers_of_others_is_never_served(tmp_path: Path, base: Path) -> None:
+    """Seen on vLLM 0.32: after a request to an adapter with a NaN the base's answers were empty too."""
+    broken = {
+        name: (dtype, shape, b"\xff" * (4 * shape[0] * shape[1])) for name, (dtype, shape, _) in tiny_factors().items()
+    }
+    adapter = kept(tmp_path, base, "broken", tensors=broken)
+    for anyway in (False, True):
+        with pytest.raises(ServingRefused, match="numbers that are none") as error:
+            served(tmp_path, adapter, anyway=anyway)
+        assert "--anyway" not in str(error.value)
+
+
 def test_files_that_changed_are_not_served(tmp_path: Path, base: Path) -> None:
     adapter = kept(tmp_path, base, "helper")
     weights = tmp_path / adapter.path / "adapter_model.safetensors"
