@@ -1,6 +1,6 @@
 """What an adapter does to answers that it was not trained on, beside its base: losses of both, and answers of both.
 
-Runs as a script in the training Python (3.9 or newer), beside llmtune_chat_tokens.py, and imports nothing of the
+Runs as a script in the training Python (3.9 or newer), beside the other llmtune_*.py files, and imports nothing of the
 program that starts it. Its one argument is a JSON file:
 
     {"model": folder or name of the hub, "adapter": folder, "examples": file of {"messages": […]} a line,
@@ -28,6 +28,7 @@ import sys
 from typing import Any, NamedTuple, TextIO
 
 import llmtune_chat_tokens as chat_tokens
+from llmtune_training_model import keep_base_as_it_is
 
 BATCH_TOKENS = 2048  # of a padded batch: 0.6 GB of logits for a vocabulary of 150,000 in bfloat16
 
@@ -111,6 +112,7 @@ def load(job: dict[str, Any]) -> tuple[Any, str, str]:
         )
     try:
         base = transformers.AutoModelForCausalLM.from_pretrained(job["model"], **keywords)
+        keep_base_as_it_is(base)  # both are to see the same weights
         model = PeftModel.from_pretrained(base, job["adapter"])
     except torch.cuda.OutOfMemoryError:
         raise Unfit(no_memory(job)) from None
