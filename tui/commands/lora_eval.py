@@ -76,7 +76,7 @@ class _Progress:
 
 
 def evaluation_lines(adapter: AdapterRecord, data: OwnData, evaluation: Evaluation) -> list[str]:
-    """The losses as a table, what they say, and the answers side by side."""
+    """The losses as a table, the answers side by side, and last what the losses say."""
     found = evaluation.paired
     left_out = f", {evaluation.left_out} left out as too long" if evaluation.left_out else ""
     on = f"{found.records:,} records, {found.tokens:,} answer tokens of {data.what}{left_out}"
@@ -89,9 +89,10 @@ def evaluation_lines(adapter: AdapterRecord, data: OwnData, evaluation: Evaluati
     return [
         f"{adapter.label} on {on}",
         *columns(["", "loss", "perplexity"], rows, frozenset({1, 2})),
-        f"{_DIRECTIONS[found.direction]}{_interval(found)}; better on {found.improved} of {found.records} records",
         f"took {span(evaluation.seconds)} on {clean(where, 80)}",
         *(line for answer in evaluation.answers for line in _answer_lines(answer.prompt, answer.base, answer.adapter)),
+        "",
+        f"{_DIRECTIONS[found.direction]}{_interval(found)}; better on {found.improved} of {found.records} records",
     ]
 
 

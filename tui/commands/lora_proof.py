@@ -115,6 +115,13 @@ class Proofs:
                 complain(f"{held.wanted.adapter.label}: {_WORDS[proof.state]}: {_REASONS[proof.state]}")
         return done, all_proved
 
+    @staticmethod
+    def in_short(done: Sequence[dict[str, Any]]) -> str:
+        """`in effect`, `NOT IN EFFECT`, of all that were proved; the worst of several."""
+        states: list[State] = [each["state"] for each in done]
+        worst = max(states, key=list(_WORDS).index, default=None)
+        return "not proved" if worst is None else _WORDS[worst].partition(":")[0]
+
     def _keep(self, adapter: AdapterRecord, shown: dict[str, Any]) -> None:
         assert adapter.id is not None
         with open_writer(database_file(self._place)) as writer:

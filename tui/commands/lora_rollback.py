@@ -55,8 +55,8 @@ def _back(
     done = put(place, api, running, wanted)
     for warning in done.warnings:
         complain(warning)
+    was = f" in place of {now.label}" if now is not None else ""
     if not args.json:
-        was = f" in place of {now.label}" if now is not None else ""
         say(f"{target.label} answers as {wanted.name} on {clean(record.name, 60)}{was}, after {done.seconds:.2f} s")
     proved: list[dict[str, Any]] = []
     all_proved = False
@@ -65,7 +65,9 @@ def _back(
             proved, all_proved = proofs.make(api, running, quiet=args.json)
     except EngineError as error:
         complain(f"nothing was proved of it: {error}")
-    if args.json:
+    if not args.json:
+        say(f"{target.label}{was}, {done.seconds:.2f} s: {Proofs.in_short(proved)}")  # last: what came of it
+    else:
         before = None if now is None else now.label
         switch = {"from": before, "to": target.label, "name": wanted.name, "seconds": done.seconds}
         say_json({"server": server_json(record), "rollback": switch, "proofs": proved})

@@ -85,6 +85,8 @@ def _new_server(args: argparse.Namespace, adapters: list[AdapterRecord]) -> int:
                 with ServerApi(base_url(spec), api_key(spec, os.environ)) as api:
                     proved, all_proved = proofs.make(api, Running(record, api.models()), quiet=args.json)
                 status = DONE if all_proved else FAILED
+                if not args.json:
+                    say(f"{_called(serving)} on {base_url(spec)}: {proofs.in_short(proved)}")
     if args.json:
         say_json({"server": server_json(record), "max_lora_rank": serving.max_rank, "proofs": proved})
     return status
@@ -127,8 +129,11 @@ def _tell_start(serving: Serving, spec: ServerSpec, server_id: int, name: str) -
             say(line)
     say(f"server {server_id} “{name}” on {base_url(spec)}, --max-lora-rank {serving.max_rank}")
     base = f"the base answers as {spec.served_name}" if spec.served_name else "the base answers under its own names"
-    called = ", ".join(f"{each.adapter.label} as {each.name}" for each in serving.adapters)
-    say(f"{base}, {called}")
+    say(f"{base}, {_called(serving)}")
+
+
+def _called(serving: Serving) -> str:
+    return ", ".join(f"{each.adapter.label} as {each.name}" for each in serving.adapters)
 
 
 def _into_running(args: argparse.Namespace, place: Path, adapters: list[AdapterRecord]) -> int:
@@ -152,10 +157,11 @@ def _into_running(args: argparse.Namespace, place: Path, adapters: list[AdapterR
                 loaded.append({"adapter": each.adapter.label, "name": each.name, "seconds": done.seconds})
                 for warning in done.warnings:
                     complain(warning)
-                if not args.json:
-                    on = f"on {clean(record.name, 60)} after {done.seconds:.2f} s"
-                    say(f"{each.adapter.label} answers as {each.name} {on}")
             proved, all_proved = proofs.make(api, running, quiet=args.json)
+            if not args.json:
+                took = ", ".join(f"{each['seconds']:.2f} s" for each in loaded)
+                on = clean(record.name, 60)
+                say(f"{_called(serving)} on {on}, loaded in {took}: {proofs.in_short(proved)}")
     if args.json:
         say_json({"server": server_json(record), "loaded": loaded, "proofs": proved})
     return DONE if all_proved else FAILED
