@@ -40,7 +40,7 @@ def test_secrets_of_a_plan_stand_in_nothing_that_is_kept_or_shown(world: World, 
     environments: dict[str, bytes] = {}
 
     def both_seen() -> bool:
-        if not (world.data_dir / "llmtune.db").exists() or not world.session().keeper_pid:
+        if not world.started():
             return False
         for part, process in world.tree().items():
             lines[process.pid] = command_line(process.pid) or ""

@@ -17,6 +17,7 @@ from engine.process import descendants, marked
 from engine.records import ProcessIdentity
 from engine.stop import end_leftovers
 from store.database import open_reader
+from store.errors import NotFound
 from store.records import RunRecord, ServerRecord, SessionRecord
 
 PLAN = """
@@ -86,6 +87,13 @@ class World:
             start_new_session=True,
             env={**os.environ, **self.environ},
         )
+
+    def started(self) -> bool:
+        """Whether the session has a keeper; the database is there before the session is, and that before its keeper."""
+        try:
+            return self.session().keeper_pid is not None
+        except NotFound:
+            return False
 
     def session(self) -> SessionRecord:
         with open_reader(self.data_dir / "llmtune.db") as reader:
