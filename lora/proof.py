@@ -116,10 +116,13 @@ def judged(
 
 
 def _state(change: float, noise: float, found: Paired | None) -> State:
-    if change <= max(LEAST_CHANGE, OF_NOISE * noise):
+    least = max(LEAST_CHANGE, OF_NOISE * noise)
+    if change <= least:
         return "nothing"
     if found is None:
         return "differs"
+    if abs(found.difference) <= least:  # kernels that round otherwise differ in each token, and in no direction
+        return "undecided"
     states: dict[str, State] = {"better": "proved", "worse": "wrong_direction", "undecided": "undecided"}
     return states[found.direction]
 

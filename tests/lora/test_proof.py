@@ -61,6 +61,21 @@ def test_a_change_within_the_noise_of_the_server_is_nothing() -> None:
     assert proof.state == "nothing"
 
 
+def test_rounding_that_leans_one_way_by_chance_proves_nothing() -> None:
+    """With LoRA other kernels may run, which round otherwise: each token differs, some records by luck all one way."""
+    draw = random.Random(3)
+
+    def noisy(before: tuple[int, ...], token: int) -> float:
+        return base(before, token) + draw.gauss(0, 0.02)
+
+    def leaning(before: tuple[int, ...], token: int) -> float:
+        return base(before, token) + 0.005 + (0.08 if token % 2 else -0.08)
+
+    proof = asked(leaning, base_says=noisy)
+    assert proof.change > 2 * proof.noise
+    assert proof.state == "undecided"
+
+
 def test_each_token_is_asked_for_by_having_it_generated_never_of_a_prompt() -> None:
     """With an adapter prompt_logprobs are wrong, or end the engine: vLLM issues 16668, 29955, 51594."""
     server = ScriptedServer({"base": base, "a": base}, {"a": "/a"})
