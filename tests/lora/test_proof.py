@@ -69,10 +69,12 @@ def test_rounding_that_leans_one_way_by_chance_proves_nothing() -> None:
         return base(before, token) + draw.gauss(0, 0.02)
 
     def leaning(before: tuple[int, ...], token: int) -> float:
-        return base(before, token) + 0.005 + (0.08 if token % 2 else -0.08)
+        return base(before, token) + (0.13 if token % 2 else -0.07)
 
     proof = asked(leaning, base_says=noisy)
     assert proof.change > 2 * proof.noise
+    assert proof.paired is not None
+    assert proof.paired.direction == "better"
     assert proof.state == "undecided"
 
 
