@@ -63,13 +63,15 @@ def test_a_change_within_the_noise_of_the_server_is_nothing() -> None:
 
 def test_rounding_that_leans_one_way_by_chance_proves_nothing() -> None:
     """With LoRA other kernels may run, which round otherwise: each token differs, some records by luck all one way."""
-    draw = random.Random(3)
+    seen = set()
 
     def noisy(before: tuple[int, ...], token: int) -> float:
-        return base(before, token) + draw.gauss(0, 0.02)
+        again = before in seen
+        seen.add(before)
+        return base(before, token) + (0.05 if again else 0.0)
 
     def leaning(before: tuple[int, ...], token: int) -> float:
-        return base(before, token) + (0.13 if token % 2 else -0.07)
+        return base(before, token) + (0.24 if token % 2 else -0.12)
 
     proof = asked(leaning, base_says=noisy)
     assert proof.change > 2 * proof.noise
