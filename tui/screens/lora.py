@@ -12,6 +12,7 @@ from textual.widgets import Input
 from engine.keeper.client import is_running
 from store.records import TrainingRecord
 from tui import lora_deeds
+from tui.lora_details import TrainingDetails
 from tui.lora_legend import LEGEND
 from tui.lora_lines import KINDS, Kind, matching
 from tui.lora_source import LoraSnapshot, LoraSource
@@ -181,7 +182,8 @@ class LoraScreen(FilteringScreen, TrainingControl, AdapterActions):
         if action == "stop":
             return training is not None and lora_deeds.may_stop(training)
         if action == "resume":
-            return training is not None and lora_deeds.may_resume(training, self._is_trained(training.id or 0))
+            found = self._snapshot.details  # its lock is asked for on the poller's thread
+            return isinstance(found, TrainingDetails) and lora_deeds.may_resume(found.training, found.kept)
         return self._chosen is not None
 
     def commands(self) -> tuple[Command, ...]:
