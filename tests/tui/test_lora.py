@@ -20,7 +20,7 @@ from store.writer import Writer
 from tests.lora.made_adapters import tiny_factors, write_adapter, write_model
 from tests.tui.conftest import fed, screen_text, server
 from tests.tui.hostile import TEXTS
-from tests.tui.lora_world import SETTINGS, a_dataset, a_training, an_adapter, fill
+from tests.tui.lora_world import BASE, SETTINGS, a_dataset, a_training, an_adapter, fill
 from tests.tui.test_hostile import page
 from tests.tui.test_lora_parts import QWEN
 from tui import errands, lora_deeds
@@ -363,12 +363,16 @@ async def test_an_adapter_opens_with_what_vllm_makes_of_it(app: LlmtuneApp, worl
         page(pilot)
 
 
-async def test_the_command_that_serves_is_copied(app: LlmtuneApp, world: Path) -> None:
+async def test_the_command_that_goes_on_with_it_is_copied(app: LlmtuneApp, world: Path) -> None:
     async with app.run_test(size=SMALL) as pilot:
-        await to_adapter(pilot)
-        await pilot.press("y")
-        await is_on(pilot, CopyPanel)
-        assert "llmtune lora serve support-qv@2 --data-dir" in text(pilot)
+        await on_lora(pilot)
+        for steps, words in ((0, "lora attach 2"), (3, "lora serve support-qv@2"), (3, f"lora train 1 --model {BASE}")):
+            await pilot.press(*"j" * steps)
+            await fed(pilot)
+            await pilot.press("y")
+            await is_on(pilot, CopyPanel)
+            assert f"llmtune {words} --data-dir" in " ".join(text(pilot).split())
+            await pilot.press("escape")
 
 
 # data sets

@@ -53,7 +53,7 @@ class LoraScreen(FilteringScreen, TrainingControl, AdapterActions):
         Binding("i", "import", "import", tooltip="an adapter made elsewhere: what vLLM makes of it, then a decision"),
         Binding("x", "stop", "stop", tooltip="stop the chosen training (asks once); its checkpoints stay"),
         Binding("R", "resume", "resume", tooltip="go on with the chosen training from its newest checkpoint"),
-        Binding("y", "copy", "copy", tooltip="the command that shows or serves what is chosen"),
+        Binding("y", "copy", "copy", tooltip="the command that follows it, serves it, or trains on it"),
     ]
 
     DEFAULT_CSS = """
@@ -245,14 +245,16 @@ class LoraScreen(FilteringScreen, TrainingControl, AdapterActions):
             self.resume(self._training.id)
 
     def action_copy(self) -> None:
-        """A command line about what is chosen."""
+        """A command line that goes on with what is chosen: follows a training, serves an adapter, trains on data."""
         kind, id = self._chosen or (None, 0)
-        adapter = self._snapshot.adapter(id) if kind == "adapter" else None
-        place = shlex.quote(str(self.app.data_dir))
-        if adapter is not None:
-            words = f"llmtune lora serve {shlex.quote(adapter.label)} --data-dir {place}"
-        elif kind is not None:
-            words = f"llmtune lora list --data-dir {place}"
+        dataset, adapter = self._snapshot.dataset(id), self._snapshot.adapter(id)
+        if kind == "training":
+            words = ["lora", "attach", str(id)]
+        elif kind == "adapter" and adapter is not None:
+            words = ["lora", "serve", adapter.label]
+        elif kind == "dataset" and dataset is not None:
+            words = ["lora", "train", str(id), *(["--model", dataset.model] if dataset.model else [])]
         else:
             return
-        self.app.push_screen(CopyPanel(words, "command line"))
+        line = shlex.join(["llmtune", *words, "--data-dir", str(self.app.data_dir)])
+        self.app.push_screen(CopyPanel(line, "command line"))
