@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from tui import braille
 from tui.chart import Point, finite, limits_of
@@ -14,6 +15,8 @@ LEAST_HEIGHT = 3  # the words and two rows of dots
 GOOD_HEIGHT = 6
 MARK = "●"
 AXIS_ROWS = 2
+OF_ALL = 12
+"""The mean of the training losses is over this part of the steps so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +81,13 @@ def charts_of(progress: Progress) -> tuple[Chart, ...]:
     # A step without an evaluation is no gap between two that have one.
     evaluated = tuple((x, y) for x, y in points("eval_loss") if y is not None)
     trained = tuple((x, y) for x, y in points("loss") if y is not None)
+    losses = [Curve("training", trained, MUTED)]
+    over = len(trained) // OF_ALL
+    if over > 1:  # of small batches a single loss says little
+        losses.append(Curve(f"mean of {over}", trailing_mean(trained, over)))
+    losses.append(Curve("evaluation", evaluated, GOOD, True))
     found = [
-        Chart(
-            "loss", (Curve("training", trained), Curve("evaluation", evaluated, GOOD, marked=True)), loss_text, False
-        ),
+        Chart("loss", tuple(losses), loss_text, False),
         Chart("learning rate", (Curve("", points("learning_rate")),), rate_text),
         Chart("tokens/s", (Curve("", points("tokens_per_s")),), a_second),
         Chart("GPU memory GiB", (Curve("", points("gpu_gib")),), gib),
@@ -89,6 +95,15 @@ def charts_of(progress: Progress) -> tuple[Chart, ...]:
         Chart("gradient norm", (Curve("", points("grad_norm")),), rate_text),
     ]
     return tuple(chart for at, chart in enumerate(found) if at == 0 or chart.values)
+
+
+def trailing_mean(points: Sequence[Point], over: int) -> tuple[Point, ...]:
+    """At each point from the `over`th on the mean of the last so many."""
+    values = [y for _, y in points if y is not None]
+    sums = list(accumulate(values, initial=0.0))
+    return tuple(
+        (points[at - 1][0], finite((sums[at] - sums[at - over]) / over)) for at in range(over, len(values) + 1)
+    )
 
 
 def steps_shown(progress: Progress) -> tuple[float, float]:

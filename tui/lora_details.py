@@ -75,13 +75,13 @@ def detail_rows(details: Details, width: int, height: int) -> list[Row]:
 
 def training_rows(found: TrainingDetails, width: int, height: int) -> list[Row]:
     """Where it stands, its newest figures, why it ended, what it is made of; the curves take what is left."""
-    rows = [_where(found), *_figures(found, width, 1 if height < 10 else 3)]
+    rows = [_where(found), *_figures(found, width, 1 if height < 9 else 2 if height < 14 else 3)]
     message = found.progress.note or found.training.message
     if message:
         failed = found.training.state == "failed"
         most = 1 if height < 10 else 4
         rows += [((f" {line}", ERROR if failed else PLAIN),) for line in _lines(message, width - 2, most)]
-    about, most = (settings_lines(found), 2) if height >= 20 else (settings_lines(found)[: int(height >= 8)], 1)
+    about, most = (settings_lines(found), 2) if height >= 20 else (settings_lines(found)[: int(height >= 14)], 1)
     for label, text in about:
         for at, line in enumerate(_lines(text, width - 1 - LABEL_W, most)):
             rows.append(_named(label if at == 0 else "", line))

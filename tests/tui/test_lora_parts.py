@@ -31,7 +31,7 @@ from tests.tui.lora_world import (
 )
 from tui import errands
 from tui.lora_cost import Cost, cost_of, cost_rows, pace_of, question, steps_of
-from tui.lora_curves import charts_of, curve_rows, loss_text, rate_text
+from tui.lora_curves import charts_of, curve_rows, loss_text, rate_text, trailing_mean
 from tui.lora_details import AdapterDetails, DatasetDetails, TrainingDetails, detail_rows
 from tui.lora_documents import adapter_parts, dataset_parts
 from tui.lora_form import TrainingForm, Wanted, first_form, other_targets, read_form, targets_of
@@ -200,6 +200,14 @@ def test_an_evaluation_is_told_apart_without_colours(tmp_path: Path) -> None:
     rows = curve_rows(tail(tmp_path, progress_lines()).read(), 80, 20)
     dots = "\n".join(text_of(row) for row in rows[1:])
     assert dots.count("●") == STEPS // 40
+
+
+def test_single_losses_are_joined_by_their_mean() -> None:
+    assert trailing_mean([(1.0, 1.0), (2.0, 3.0), (3.0, 5.0)], 2) == ((2.0, 2.0), (3.0, 4.0))
+    few, many = (tuple(Step(at, loss=float(at)) for at in range(1, count)) for count in (20, 61))
+    assert [curve.label for curve in charts_of(Progress(few))[0].curves] == ["training", "evaluation"]
+    assert [curve.label for curve in charts_of(Progress(many))[0].curves] == ["training", "mean of 5", "evaluation"]
+    assert charts_of(Progress(many))[0].curves[1].points[-1] == (60.0, 58.0)
 
 
 @pytest.mark.parametrize("name", NUMBERS)

@@ -263,6 +263,8 @@ def _read(model: str) -> BaseModel | str:
     """The model's layers, or why they are not known."""
     folder = Path(model).expanduser()
     if not folder.is_dir():
+        if folder.is_absolute() or model.startswith("."):
+            return f"{clean(model, 80)} is not there: name the folder of the base model"
         return f"{clean(model, 80)} is not here as a folder, it is fetched when the training begins"
     try:
         return read_base(folder)
