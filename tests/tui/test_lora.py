@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -496,10 +497,11 @@ async def test_a_driver_that_hangs_blocks_nothing(
     app: LlmtuneApp, world: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[float] = []
+    answer = threading.Event()
 
     def hang(*_: Any) -> MemoryFree:
         asked.append(time.monotonic())
-        time.sleep(1.5)
+        answer.wait(30)
         return FREE
 
     monkeypatch.setattr(lora_form, "memory_free", hang)
@@ -507,12 +509,14 @@ async def test_a_driver_that_hangs_blocks_nothing(
     async with app.run_test(size=SMALL) as pilot:
         await on_form(pilot, model)
         longest, before = 0.0, time.monotonic()
-        for _ in range(100):
+        for _ in range(50):
             await asyncio.sleep(0.01)
             longest, before = max(longest, time.monotonic() - before), time.monotonic()
-        assert longest < 0.8
-        assert len(asked) == 1
+        assert longest < 10
         await shows(pilot, "asking what is free", "5,046,272")
+        assert len(asked) == 1
+        answer.set()
+        await shows(pilot, "it fits")
 
 
 async def test_another_data_set_is_one_key_away(app: LlmtuneApp, world: Path, model: Path) -> None:
