@@ -15,7 +15,7 @@ LEAST_HEIGHT = 3  # the words and two rows of dots
 GOOD_HEIGHT = 6
 MARK = "●"
 AXIS_ROWS = 2
-OF_ALL = 12
+OF_ALL = 6
 """The mean of the training losses is over this part of the steps so far."""
 
 
