@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
+from lora_recording import UNDER_WAY, make_trainings
 from recordings import STARVED_AT, make_starved, recorded_gpus, unpack_sweep
 from rewind import rewind
 
@@ -35,7 +36,8 @@ MID_RUN, AFTER = "2026-11-30T11:53:52.000Z", "2026-11-30T11:56:00.000Z"
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """What is pressed on which recording: the starved server, the sweep in mid-run or when done, or nothing at all."""
+    """What is pressed on which recording: the starved server, the sweep in mid-run or when done, a training, or
+    nothing at all."""
 
     recording: str
     size: tuple[int, int]
@@ -50,6 +52,7 @@ PICTURES = {
     "plan": Picture("nothing", SMALL, ("3",)),
     "tune": Picture("mid-run", SMALL, ("3",)),
     "sessions": Picture("done", SMALL, ("4", "enter")),
+    "lora": Picture("training", SMALL, ("5",)),
     "pareto": Picture("done", SMALL, ("4", "enter", "P")),
     "charts": Picture("done", LARGE, ("4", "enter", "r", "end", "enter")),
 }
@@ -64,6 +67,9 @@ class Recordings:
         for name in ("mid-run", "done"):
             unpack_sweep(self.places[name])
         self.places["nothing"].mkdir()
+        self.places["training"] = folder / "training"
+        self.now["training"] = make_trainings(self.places["training"])
+        self._hold(held, "training", "training", UNDER_WAY)
         number = make_starved(self.places["starved"], recorded_gpus(self.places["done"]))
         self._hold(held, "starved", "server", number)
         for session in rewind(database_file(self.places["mid-run"]), MID_RUN):

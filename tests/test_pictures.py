@@ -14,6 +14,7 @@ SHOWN = {
     "monitor-large": ("KV-bound", "decode", "scheduler", "GPU 0", "VLLM::EngineCore"),
     "events": ("events of qwen2.5-7b", "ready after 46 s"),
     "plan": ("finds", "noise of a launch assumed 1 %", "● 4", "max-num-seqs: 64 256", "$"),
+    "lora": ("▶ running", "loss", "evaluation", "seed-tasks", "adapters", "data sets"),
     "pareto": ("throughput against latency", "p99 TTFT (ms)", "A ● default"),
     "tune": ("▶ running", "measuring", "vs default"),
     "sessions": ("✓ done", "36 of 36 runs", "No candidate is shown to beat the default"),
