@@ -38,6 +38,17 @@ def test_sessions_are_listed(place: Path, capsys: pytest.CaptureFixture[str]) ->
     assert session["model"] == "org/model"
 
 
+def test_a_session_is_listed_with_its_verdict(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    number = record(place)
+    with open_writer(place / "llmtune.db") as writer:
+        writer.update(SessionRecord, number, raw={"sentence": "seqs 64 is better than the default"}, message="stopped")
+    main(["sessions"])
+    assert "seqs 64 is better than the default; stopped" in capsys.readouterr().out
+    main(["sessions", "--json"])
+    (session,) = json.loads(capsys.readouterr().out)["sessions"]
+    assert session["sentence"] == "seqs 64 is better than the default"
+
+
 def test_a_session_that_nobody_works_on_says_so(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     record(place, state="running")
     main(["sessions"])

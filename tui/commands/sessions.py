@@ -21,6 +21,7 @@ def session_json(session: SessionRecord, kept: bool) -> dict[str, Any]:
         **{key: getattr(session, key) for key in keys},
         "model": session.plan.get("model"),
         "candidates": session.candidates,
+        "sentence": verdict(session),
         "keeper": kept,
     }
 
@@ -34,8 +35,14 @@ def session_row(session: SessionRecord, kept: bool) -> list[str]:
         local_minute(session.created_at),
         clean(Path(str(session.plan.get("model", ""))).name, 40),
         str(len(session.candidates)),
-        clean(session.message or "", 100),
+        "; ".join(clean(text, 200) for text in (verdict(session), session.message) if text),
     ]
+
+
+def verdict(session: SessionRecord) -> str | None:
+    """The verdict's sentence as its keeper kept it after the last look; None where none was."""
+    kept = session.raw.get("sentence")
+    return kept if isinstance(kept, str) and kept else None
 
 
 def run(args: argparse.Namespace) -> int:
