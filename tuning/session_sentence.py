@@ -120,6 +120,9 @@ def _winner(
     return line + "."
 
 
+_SURE: dict[Word, str] = {"worse": "worse than", "equivalent": "equivalent to"}
+
+
 def _part(one: WorkloadJudgement, judged: CandidateJudgement, several: bool) -> tuple[Word, str]:
     where = f" in {one.workload}" if several else ""
     return judged.verdict, f"{found_text(judged.found)} {metric_title(one.metric)}{where}"
@@ -145,6 +148,10 @@ def _nobody(workloads: Mapping[str, WorkloadJudgement], candidates: Sequence[int
         return f"No candidate is shown to win: {told}"
     if len(candidates) == 1:
         index = candidates[0]
+        if len(parts := [_part(one, one.candidates[index], False) for one in workloads.values()]) == 1:
+            ((word, text),) = parts
+            if word in _SURE:
+                return f"{names[index]} is {_SURE[word]} the default: {text}"
         lines = []
         for one in workloads.values():
             word, text = _part(one, one.candidates[index], several)

@@ -257,6 +257,11 @@ def test_one_candidate_is_told_by_itself() -> None:
     assert "(a session of about " in near.sentence
 
 
+def test_one_candidate_that_surely_loses_is_called_worse() -> None:
+    found = play(plan_of(1, blocks=4), Truth({1: -0.2}, launch_sd=0.002), seed=5, state="done").judge()
+    assert found.sentence.startswith("seqs 100 is worse than the default: −18 % ")
+
+
 def test_how_many_blocks_are_left_is_told_while_it_runs() -> None:
     found = play(plan_of(4, blocks=6), Truth({1: 0.03, 2: 0.03}, launch_sd=0.008), seed=2).until(3).judge()
     assert found.sentence.startswith("So far, ") or found.winner is not None

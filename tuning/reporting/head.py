@@ -107,7 +107,7 @@ def _to_run(material: Material) -> list[Part]:
     if judgement.winner is not None:
         won = (_won(material, each) for each in material.result.results if each.candidate.index == winner)
         parts += [Paragraph("Against the default:"), Points(tuple(filter(None, won))), Paragraph(_BIASED)]
-    return [*parts, Paragraph("In llmtune, one key on this session serves it.")]
+    return [*parts, Paragraph("In llmtune, S on this session serves it.")]
 
 
 def _won(material: Material, each: CandidateResult) -> str:
