@@ -52,7 +52,9 @@ class Errand:
         if not lines:
             return f"{self.what}: it said nothing"
         if self.status != 0:
-            return f"{self.what}: {lines[-1].removeprefix('llmtune: ').strip()}"
+            # Where the data lie is warned of last, and is not why.
+            said = next((line for line in reversed(lines) if not line.endswith("with --data-dir")), lines[-1])
+            return f"{self.what}: {said.removeprefix('llmtune: ').strip()}"
         heads = [at for at, line in enumerate(lines) if not line.startswith((" ", "took "))]
         at = heads[-1] if heads else len(lines) - 1
         return " ".join(line.strip() for line in lines[at : at + 2])
@@ -64,9 +66,10 @@ def begin(
     """Run `llmtune WORDS --data-dir …`. Raises OSError where it does not start."""
     log = data_dir / "logs" / f"errand-{words[0]}-{words[1] if len(words) > 1 else ''}-{time.time_ns()}.log"
     own = ["--data-dir", str(data_dir.absolute()), *(["--vllm", vllm] if vllm else [])]
+    rest = words.index("--") if "--" in words else len(words)  # what follows belongs to vLLM
     with os.fdopen(open_private(log), "ab") as out:
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "tui.cli", *words, *own],
+            [sys.executable, "-P", "-m", "tui.cli", *words[:rest], *own, *words[rest:]],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,

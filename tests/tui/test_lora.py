@@ -305,7 +305,7 @@ async def to_adapter(pilot: Pilot[Any]) -> None:
 @pytest.mark.parametrize(
     ("keys", "words"),
     [
-        (("s", "y"), ["lora", "serve", "support-qv@2"]),
+        (("s", "enter"), ["lora", "serve", "support-qv@2", "--", "--gpu-memory-utilization", "0.9"]),
         (("l",), ["lora", "serve", "support-qv@2", "--server", "1"]),
         (("e",), ["lora", "eval", "support-qv@2"]),
         (("b", "y"), ["lora", "rollback", "support-qv", "--to", "2"]),
@@ -329,7 +329,10 @@ async def test_what_is_done_with_an_adapter_is_a_command(
 
 
 async def test_a_command_that_fails_says_what_it_was_told(app: LlmtuneApp, world: Path, commands: Commands) -> None:
-    commands.process.status, commands.says = 1, "llmtune: no memory [/x] \x1b[31m\n"
+    commands.process.status, commands.says = (
+        1,
+        "llmtune: no memory [/x] \x1b[31m\nllmtune: /d goes: name one with --data-dir\n",
+    )
     async with app.run_test(size=SMALL) as pilot:
         await to_adapter(pilot)
         await pilot.press("enter", "e")

@@ -1,5 +1,6 @@
 """What can be done with an adapter: serve, load into a server that runs, evaluate, tune with it, roll back."""
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from tui.errands import Errand
 from tui.format import span
 from tui.lora_source import LoraSnapshot
 from tui.screens.base import LlmtuneScreen
+from tui.widgets.ask_line import AskLine
 from tui.widgets.choose import Choose
 from tui.widgets.confirm import Confirm
 
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 LOOK_S = 0.5
+SERVE_FLAGS = "--gpu-memory-utilization 0.9"
+"""What the line begins with: vLLM's own default leaves a machine without a GPU too little."""
 
 
 class AdapterActions(LlmtuneScreen):
@@ -55,7 +59,7 @@ class AdapterActions(LlmtuneScreen):
 
         def chosen(key: str | None) -> None:
             if key == "s":
-                self._confirm_serve(adapter)
+                self._ask_serve(adapter)
             elif key == "l":
                 self._load(adapter, beside[0])
             elif key == "e":
@@ -69,16 +73,24 @@ class AdapterActions(LlmtuneScreen):
 
         self.app.push_screen(Choose(f"{clean(adapter.label, 50)}:", choices), chosen)
 
-    def _confirm_serve(self, adapter: AdapterRecord) -> None:
-        def answered(yes: bool | None) -> None:
-            if yes:
-                self._begin(f"serving {adapter.label}", ["lora", "serve", adapter.label])
+    def _ask_serve(self, adapter: AdapterRecord) -> None:
+        """One line of flags, which is the question, too."""
+
+        def answered(line: str | None) -> None:
+            if line is None:
+                return
+            try:
+                flags = shlex.split(line)
+            except ValueError:
+                self.say("a quote in the flags is not closed", error=True)
+                return
+            self._begin(f"serving {adapter.label}", ["lora", "serve", adapter.label, "--", *flags])
 
         question = (
-            f"Serve {adapter.label} on {adapter.base_model}, as a server by hand on the first free port from 8000? It "
-            "is proved to be in effect once it is ready, and goes on until it is stopped."
+            f"Serve {clean(adapter.label, 80)} as a server by hand, on the first free port from 8000, with which flags "
+            "of vllm serve? It is proved to be in effect once it is ready, and goes on until it is stopped."
         )
-        self.app.push_screen(Confirm(question, "serve it"), answered)
+        self.app.push_screen(AskLine(question, SERVE_FLAGS), answered)
 
     def _load(self, adapter: AdapterRecord, server: ServerRecord) -> None:
         words = ["lora", "serve", adapter.label, "--server", str(server.id)]
