@@ -28,7 +28,7 @@ from tui import errands, lora_deeds
 from tui.app import LlmtuneApp, parting_words
 from tui.lora_form import Wanted
 from tui.messages import GoingOn
-from tui.screens import lora, lora_form, lora_training
+from tui.screens import lora, lora_adapters, lora_form, lora_training
 from tui.screens.help import HelpScreen
 from tui.screens.lora import LoraScreen
 from tui.screens.lora_adapter import AdapterScreen
@@ -305,15 +305,21 @@ async def to_adapter(pilot: Pilot[Any]) -> None:
 @pytest.mark.parametrize(
     ("keys", "words"),
     [
-        (("s", "enter"), ["lora", "serve", "support-qv@2", "--", "--gpu-memory-utilization", "0.9"]),
+        (("s", "enter"), ["lora", "serve", "support-qv@2", "--", "--gpu-memory-utilization", "0.7"]),
         (("l",), ["lora", "serve", "support-qv@2", "--server", "1"]),
         (("e",), ["lora", "eval", "support-qv@2"]),
         (("b", "y"), ["lora", "rollback", "support-qv", "--to", "2"]),
     ],
 )
 async def test_what_is_done_with_an_adapter_is_a_command(
-    app: LlmtuneApp, world: Path, commands: Commands, keys: tuple[str, ...], words: list[str]
+    app: LlmtuneApp,
+    world: Path,
+    commands: Commands,
+    monkeypatch: pytest.MonkeyPatch,
+    keys: tuple[str, ...],
+    words: list[str],
 ) -> None:
+    monkeypatch.setattr(lora_adapters, "SERVE_FLAGS", dict.fromkeys((True, False), "--gpu-memory-utilization 0.7"))
     async with app.run_test(size=SMALL) as pilot:
         await to_adapter(pilot)
         await pilot.press("enter")

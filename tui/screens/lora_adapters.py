@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 LOOK_S = 0.5
-SERVE_FLAGS = "--gpu-memory-utilization 0.9"
-"""What the line begins with: vLLM's own default leaves a machine without a GPU too little."""
+SERVE_FLAGS = {True: "--gpu-memory-utilization 0.9", False: "--gpu-memory-utilization 0.5"}
+"""What the line begins with, on a GPU and without: there it is a share of all main memory, which others use, too."""
 
 
 class AdapterActions(LlmtuneScreen):
@@ -90,7 +90,7 @@ class AdapterActions(LlmtuneScreen):
             f"Serve {clean(adapter.label, 80)} as a server by hand, on the first free port from 8000, with which flags "
             "of vllm serve? It is proved to be in effect once it is ready, and goes on until it is stopped."
         )
-        self.app.push_screen(AskLine(question, SERVE_FLAGS), answered)
+        self.app.push_screen(AskLine(question, SERVE_FLAGS[Path("/dev/nvidiactl").exists()]), answered)
 
     def _load(self, adapter: AdapterRecord, server: ServerRecord) -> None:
         words = ["lora", "serve", adapter.label, "--server", str(server.id)]
