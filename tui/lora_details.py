@@ -183,7 +183,7 @@ def adapter_rows(found: AdapterDetails, width: int) -> list[Row]:
         ("from", _origin(found)),
         ("versions", versions_text(found.versions, adapter.version)),
         ("signed", f"{clean(adapter.signature, 16)}, made {day(adapter.created_at)}"),
-        ("last proof", proof_text(adapter.served)),
+        ("proof", proof_text(adapter.served)),
         ("notes", clean(adapter.notes or "", 300)),
     ]
     for label, text in told:

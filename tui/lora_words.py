@@ -50,7 +50,7 @@ def environment_text(environment: Mapping[str, Any]) -> str:
 def losses_text(adapter: AdapterRecord) -> str:
     """Each that was kept with it."""
     said = [
-        f"{clean(str(name), 30)} {loss_text(value)}"
+        f"{clean(str(name).replace('_', ' '), 30)} {loss_text(value)}"
         for name, one in adapter.losses.items()
         if (value := finite(one)) is not None
     ]

@@ -567,3 +567,10 @@ def test_a_command_that_fails_says_so(tmp_path: Path) -> None:
     assert errand.process.wait(30) != 0
     assert errand.outcome().startswith("showing x: ")
     assert "nothing has been recorded" in errand.outcome()
+
+
+def test_what_is_said_of_an_adapter_stands_apart_from_its_heads() -> None:
+    adapter = an_adapter(losses={"base_validation": 2.155}, served={"verdict": "in effect"})
+    told = [text_of(row) for row in detail_rows(AdapterDetails(adapter, (adapter,)), 60, 30)]
+    assert any(line.startswith(" losses    base validation 2.155") for line in told)
+    assert all(line[10] == " " for line in told[1:] if line.strip())
