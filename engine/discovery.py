@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from engine.command import flag_name, parse_serve
-from engine.listeners import Listener, listeners, v6_only
+from engine.launch.command import flag_name, parse_serve
+from engine.processes.listeners import Listener, listeners, v6_only
 from engine.records import EngineError
 from engine.text import clean, redact_argv
 

@@ -11,11 +11,11 @@ from engine.failures.lifetime import MORE_MEMORY
 from engine.failures.rule import Around, Numbers, Rule
 from engine.failures.table import RULES
 from engine.failures.wording import fill, named_numbers
-from engine.log_facts import LogReader
-from engine.log_lines import LogLine, message_lines
-from engine.log_settings import asked_flags, gpu_total_gib
+from engine.logs.log_facts import LogReader
+from engine.logs.log_lines import LogLine, message_lines
+from engine.logs.log_settings import asked_flags, gpu_total_gib
+from engine.logs.root_cause import Root, root_exception
 from engine.records import LogFacts, Outcome
-from engine.root_cause import Root, root_exception
 from engine.text import clean, redact
 
 FACT_NAMES = (

@@ -4,7 +4,7 @@ import ipaddress
 from collections.abc import Mapping
 
 from engine.keeper.secrets import secrets_to_env
-from engine.readiness import api_key
+from engine.launch.readiness import api_key
 from engine.records import ServerSpec
 from engine.text import redact_argv, redact_flags
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from engine.gpu import GpuReader
 from engine.gpu_owners import Owners, find_owners, held_by
+from engine.gpus.gpu import GpuReader
+from engine.gpus.visible_gpus import as_server_sees
 from engine.records import GpuSample
-from engine.visible_gpus import as_server_sees
 
 LookAtGpus = Callable[[], tuple[GpuSample, ...]]
 

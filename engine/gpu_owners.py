@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from engine.process import boot_id, marker_of, opens_gpu, read_stat
+from engine.processes.process import boot_id, marker_of, opens_gpu, read_stat
 from engine.records import GpuProcess
-from engine.sample_record import kept_gpus
+from engine.samples.sample_record import kept_gpus
 from engine.text import clean
 from store.records import SampleRecord, ServerRecord
 

@@ -8,16 +8,16 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from engine.command import model_argument
 from engine.keeper import client
 from engine.keeper.hold import only_keeper
 from engine.keeper.journal import Journal, unsaid
 from engine.keeper.secrets import pass_spec, redacted_spec, refuse_hidden, restore_secrets, secrets_to_env
 from engine.keeper.spawn import spawn_keeper
+from engine.launch.command import model_argument
+from engine.launch.local_paths import absolute_flags
+from engine.launch.model import check_model
 from engine.leftovers import end_leftover_server
-from engine.local_paths import absolute_flags
-from engine.model import check_model
-from engine.ports import require_free
+from engine.processes.ports import require_free
 from engine.records import EngineError, Installation, ServerSpec
 from engine.text import redact
 from store.clock import utc_now

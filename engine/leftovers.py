@@ -9,7 +9,7 @@ from engine.keeper.client import is_running
 from engine.keeper.hold import only_keeper
 from engine.keeper.journal import Journal
 from engine.keeper.places import KeeperKind, keeper_places
-from engine.process import boot_id, is_alive
+from engine.processes.process import boot_id, is_alive
 from engine.records import EngineError, ProcessIdentity
 from engine.stop import ReadGpuUsed, end_leftovers, find_ours, wait_released
 from store.clock import parse_utc, utc_now

@@ -8,16 +8,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from engine.command import copyable, serve_argv, served_name
-from engine.environment import server_environ
 from engine.explain import Explanation, explain
-from engine.flags import known_flags
-from engine.log_facts import LogReader
-from engine.model import check_model
-from engine.oom_kills import killed_since, oom_kills
-from engine.ports import accepts, holder, require_free
-from engine.process import boot_id, descendants, listener_pids, read_stat, tcp_sockets
-from engine.readiness import STAGES, ReadyProbe, api_key, base_url, stages
+from engine.launch.command import copyable, serve_argv, served_name
+from engine.launch.environment import server_environ
+from engine.launch.flags import known_flags
+from engine.launch.model import check_model
+from engine.launch.readiness import STAGES, ReadyProbe, api_key, base_url, stages
+from engine.logs.log_facts import LogReader
+from engine.processes.oom_kills import killed_since, oom_kills
+from engine.processes.ports import accepts, holder, require_free
+from engine.processes.process import boot_id, descendants, listener_pids, read_stat, tcp_sockets
 from engine.records import EngineError, Installation, LaunchFailed, LogFacts, ProcessIdentity, ServerSpec
 from engine.stop import ReadGpuUsed, StopReport, end_processes, find_ours, reap_children, wait_released
 from engine.text import clean, redact_env

@@ -13,21 +13,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from engine.gpu import GpuReader
 from engine.gpu_holders import visible_gpus
+from engine.gpus.gpu import GpuReader
+from engine.gpus.visible_gpus import gpus_used
 from engine.hand_servers import spec_from_json
 from engine.keeper.hold import hold, only_keeper
 from engine.keeper.journal import KEEPER_PATIENCE_S, Journal
 from engine.keeper.port_lease import holding_port
 from engine.keeper.secrets import redacted_spec, take_spec
+from engine.launch.readiness import api_key
 from engine.leftovers import end_abandoned
-from engine.process import identify
-from engine.readiness import api_key
-from engine.recorder import Recorder, gpu_used
+from engine.processes.process import identify
 from engine.records import EngineError, Installation, LaunchFailed, ServerSpec
+from engine.samples.recorder import Recorder, gpu_used
 from engine.stop import ReadGpuUsed
 from engine.supervise import Supervised
-from engine.visible_gpus import gpus_used
 from store.database import open_reader, open_writer
 from store.errors import StoreError
 from store.location import database_file

@@ -1,5 +1,5 @@
 """End a server and all that it started, and wait until what it held is free. Never by a name, and never a process
-whose start time is another's: every signal goes through `engine.process.send_signal`."""
+whose start time is another's: every signal goes through `engine.processes.process.send_signal`."""
 
 import asyncio
 import os
@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from engine.patience import Patient
-from engine.ports import is_free
-from engine.process import group_members, is_alive, marked, send_signal
+from engine.processes.ports import is_free
+from engine.processes.process import group_members, is_alive, marked, send_signal
 from engine.records import ProcessIdentity
 
 _LOOK_EVERY_S = 0.1

@@ -9,13 +9,13 @@ from typing import Any
 
 from engine.gpu_holders import LookAtGpus, holders, smallest_total_gib
 from engine.keeper.journal import Journal
+from engine.processes.watchdog import LAUNCH_STILL_S, RUN_STILL_S, activity, until_still
 from engine.race import unless
-from engine.recorder import Recorder
 from engine.records import EngineError, Installation, LaunchFailed, LogFacts, ModelUnfit, PortTaken, ServerSpec
+from engine.samples.recorder import Recorder
 from engine.server import Server
 from engine.stop import ReadGpuUsed
 from engine.text import redact_argv
-from engine.watchdog import LAUNCH_STILL_S, RUN_STILL_S, activity, until_still
 from store.clock import utc_now
 from store.records import ServerRecord
 

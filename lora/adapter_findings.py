@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from engine.installation import version_numbers
+from engine.launch.installation import version_numbers
 from lora.adapter_files import Adapter
 from lora.base_model import BaseModel
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from engine.model import model_hash
+from engine.launch.model import model_hash
 from engine.records import Installation
 from engine.text import clean
 from lora.adapter_files import Adapter, read_adapter

@@ -14,8 +14,8 @@ from typing import Any
 
 from engine.keeper.hold import hold, only_keeper
 from engine.keeper.journal import GIVE_UP_AFTER_S, KEEPER_PATIENCE_S, Journal
-from engine.oom_kills import killed_since, oom_kills
-from engine.process import boot_id, identify
+from engine.processes.oom_kills import killed_since, oom_kills
+from engine.processes.process import boot_id, identify
 from engine.records import EngineError
 from engine.stop import end_leftovers
 from lora.outcome import Outcome, events_of, may_go_on, origin_of, outcome_of

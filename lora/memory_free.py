@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.discovery import FoundServer, found_servers
-from engine.gpu import GpuReader
 from engine.gpu_owners import Owners, find_owners, held_by, server_name
+from engine.gpus.gpu import GpuReader
+from engine.gpus.visible_gpus import as_server_sees
 from engine.preflight.memory import MemoryReading, read_memory, usable
-from engine.process import descendants
+from engine.processes.process import descendants
 from engine.records import GpuReading, GpuSample
 from engine.text import clean
-from engine.visible_gpus import as_server_sees
 from lora.memory import GIB, MemoryNeeded
 from store.records import ServerRecord
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from engine.installation import version_numbers
+from engine.launch.installation import version_numbers
 from engine.records import Installation
 from lora.vllm_source import max_lora_ranks, vllm_folder
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.command import model_argument
-from engine.installation import version_numbers
 from engine.keeper.client import KeeperGone, call
-from engine.model import model_hash
+from engine.launch.command import model_argument
+from engine.launch.installation import version_numbers
+from engine.launch.model import model_hash
 from engine.text import clean
 from lora.ranks import DEFAULT_MAX_RANK
 from lora.records import LoraError

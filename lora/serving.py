@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from engine.exposure import is_loopback
-from engine.model import model_hash
-from engine.readiness import api_key
+from engine.launch.model import model_hash
+from engine.launch.readiness import api_key
 from engine.records import Installation, ServerSpec
 from engine.text import clean
 from lora.adapter_findings import Finding

@@ -14,8 +14,8 @@ from engine.keeper import client
 from engine.keeper.hold import only_keeper
 from engine.keeper.journal import Journal, unsaid
 from engine.keeper.spawn import spawn_keeper
-from engine.model import check_model, model_hash
-from engine.process import is_alive
+from engine.launch.model import check_model, model_hash
+from engine.processes.process import is_alive
 from engine.records import EngineError
 from engine.text import clean, redact
 from lora.data.writing import TRAIN, VALIDATION

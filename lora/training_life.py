@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from engine.process import MARKER_VARIABLE, identify, is_alive, send_signal
+from engine.processes.process import MARKER_VARIABLE, identify, is_alive, send_signal
 from engine.records import ProcessIdentity
 from engine.stop import StopReport, end_leftovers, reap_children
 from engine.text import clean

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.environment import child_environ
-from engine.installation import find_vllm
+from engine.launch.environment import child_environ
+from engine.launch.installation import find_vllm
 from lora.records import LoraError
 
 STANDALONE = Path(__file__).resolve().parent / "standalone"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.environment import child_environ
+from engine.launch.environment import child_environ
 from engine.records import Installation
 
 _WITHIN_S = 30.0

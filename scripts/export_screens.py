@@ -134,15 +134,15 @@ def write(target: Path, names: list[str]) -> None:
 
 
 def no_servers_of_this_machine() -> None:
-    import tui.finding
+    import tui.monitor.finding
 
-    tui.finding.finder = lambda: tuple
+    tui.monitor.finding.finder = lambda: tuple
 
 
 def first_plan_of_any_machine() -> None:
     """The plan that the editor begins with names this checkout's folders; in its place the README's."""
     import tui.screens.plan_editing
-    from tuning.plan_file import read_plan
+    from tuning.plans.plan_file import read_plan
 
     tui.screens.plan_editing.demo_plan = lambda *_, **__: read_plan(README_PLAN, where="plan")
 

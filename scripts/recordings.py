@@ -13,10 +13,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from engine.log_facts import read_facts
-from engine.metrics import parse_metrics
+from engine.logs.log_facts import read_facts
 from engine.records import GpuReading
-from engine.sample_record import to_record
+from engine.samples.sample_record import to_record
+from engine.scrape.metrics import parse_metrics
 from engine.supervise import facts_json
 from store.clock import format_utc
 from store.database import open_reader, open_writer

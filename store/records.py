@@ -267,7 +267,7 @@ class AdapterRecord:
     """One version of an adapter. It never changes (the database refuses it) but for `served` and `notes`.
 
     `parameters` are those of its adapter_config.json that matter, with `trainable_parameters`. `base_hash` is
-    `engine.model.model_hash` of its base, `losses` has `train`, `validation` and whatever else was measured.
+    `engine.launch.model.model_hash` of its base, `losses` has `train`, `validation` and whatever else was measured.
     `signature` is the SHA-256 over the sorted names and hashes of the files in `path`. `served` is what was last proved
     of it on a server. One made elsewhere has `imported_from`, the folder it was copied from.
     """

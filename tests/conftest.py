@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.installation import find_vllm
-from engine.model import check_model
+from engine.launch.installation import find_vllm
+from engine.launch.model import check_model
 from engine.records import EngineError, Installation
 
 REPOSITORY = Path(__file__).resolve().parent.parent

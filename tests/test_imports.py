@@ -140,15 +140,15 @@ def test_package_inits_import_nothing() -> None:
 @pytest.mark.parametrize(
     ("path", "source", "bad"),
     [
-        ("store/a.py", "import engine.gpu", True),
-        ("engine/a.py", "def f():\n    from tuning.grid import candidates", True),
+        ("store/a.py", "import engine.gpus.gpu", True),
+        ("engine/a.py", "def f():\n    from tuning.plans.grid import candidates", True),
         ("tuning/a.py", "from tui import chart", True),
         ("engine/keeper/a.py", "from ..gpu import GpuReader", False),
         ("engine/a.py", "import importlib\nimportlib.import_module('tui.app')", True),
         ("lora/a.py", "from tuning.statistics import t_interval", False),
         ("lora/a.py", "from tuning import sweep", True),
-        ("lora/a.py", "from tuning.sweep import Sweep", True),
-        ("tui/a.py", "import store.reader, engine.gpu, tuning.grid", False),
+        ("lora/a.py", "from tuning.sweeping.sweep import Sweep", True),
+        ("tui/a.py", "import store.reader, engine.gpus.gpu, tuning.plans.grid", False),
     ],
 )
 def test_the_check_sees_a_breach(path: str, source: str, bad: bool) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tui.cli import build_parser, split_rest
-from tuning.grid import candidates
-from tuning.plan_file import read_plan
+from tuning.plans.grid import candidates
+from tuning.plans.plan_file import read_plan
 from tuning.records import RUN_METRICS
 
 ROOT = Path(__file__).resolve().parent.parent

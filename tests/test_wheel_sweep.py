@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.process import marked
+from engine.processes.process import marked
 from engine.records import Installation
 from store.database import open_reader
 from store.location import database_file

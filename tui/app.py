@@ -22,9 +22,9 @@ from tui.palette import app_commands
 from tui.poller import Poller, StoreView
 
 if TYPE_CHECKING:
-    from engine.foreign_record import ForeignRecords
+    from engine.samples.foreign_record import ForeignRecords
     from tui.screens.base import LlmtuneScreen
-    from tui.tune_source import ViewSource
+    from tui.tune.tune_source import ViewSource
 
 MODE_LABELS = {"servers": "Servers", "monitor": "Monitor", "tune": "Tune", "sessions": "Sessions", "lora": "LoRA"}
 """The screens of the number keys, in their order."""
@@ -152,7 +152,7 @@ class LlmtuneApp(App[object]):
     @cached_property
     def views(self) -> "ViewSource":
         """Sessions as they were read last, for all screens that show one. Of the poller's thread alone."""
-        from tui.tune_source import ViewSource
+        from tui.tune.tune_source import ViewSource
 
         return ViewSource()
 

@@ -14,8 +14,8 @@ from textual.content import Content
 from engine.text import clean
 from tui import braille, chart
 from tui.format import number
-from tui.run_charts import Line, Mark, Panel
-from tui.run_series import nearest
+from tui.runs.run_charts import Line, Mark, Panel
+from tui.runs.run_series import nearest
 
 MARGIN = 9  # cells before the lines: a number of seven, a blank, the axis
 APART = 14  # cells between two markers of one line

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn, Protocol
 
-from tui.lora_parser import add_lora
+from tui.lora.parser import add_lora
 from tui.output import OutputLost, UsageError, complain, drop_output, open_closed, say
 
 DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130

@@ -1,4 +1,4 @@
-"""What a session says of its candidates: records only. `tuning.judging` makes them, reports and screens show them."""
+"""What a session says of its candidates: records only. `judgement.judging` makes them, all else shows them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from engine.bench.client import Bench, open_bench
-from engine.environment import child_environ, with_client_key
-from engine.gpu import GpuReader
+from engine.gpus.gpu import GpuReader
 from engine.keeper.hold import hold, only_keeper
 from engine.keeper.journal import KEEPER_PATIENCE_S, Journal
 from engine.keeper.secrets import take_secrets
+from engine.launch.environment import child_environ, with_client_key
 from engine.leftovers import end_abandoned
-from engine.process import MARKER_VARIABLE, identify
-from engine.recorder import gpu_used
+from engine.processes.process import MARKER_VARIABLE, identify
 from engine.records import EngineError
+from engine.samples.recorder import gpu_used
 from store.clock import utc_now
 from store.database import open_reader, open_writer
 from store.errors import StoreError
@@ -26,19 +26,19 @@ from store.location import database_file
 from store.reader import Reader
 from store.records import EventLevel, SessionRecord
 from store.writer import Writer
-from tuning.additions import why_not_added
-from tuning.block_runs import BlockRuns
-from tuning.budget import exhausted
-from tuning.controls import Controls, Interrupted
-from tuning.launching import Launching
-from tuning.leftovers import clear_up
-from tuning.on_finish import run_on_finish
-from tuning.plan_json import candidates_from_json
+from tuning.plans.plan_json import candidates_from_json
 from tuning.records import Plan
-from tuning.schedule import BASELINE
-from tuning.session_judge import SessionJudge
+from tuning.scheduling.budget import exhausted
+from tuning.scheduling.schedule import BASELINE
 from tuning.sessions import session_installation, session_plan
-from tuning.sweep import Sweep
+from tuning.sweeping.additions import why_not_added
+from tuning.sweeping.block_runs import BlockRuns
+from tuning.sweeping.controls import Controls, Interrupted
+from tuning.sweeping.launching import Launching
+from tuning.sweeping.leftovers import clear_up
+from tuning.sweeping.on_finish import run_on_finish
+from tuning.sweeping.session_judge import SessionJudge
+from tuning.sweeping.sweep import Sweep
 
 BUDGET_EVERY_S = 5.0
 

@@ -1,11 +1,11 @@
-"""What limited the server in a run: the sentence of engine.bottleneck over its load, and what several runs agree on."""
+"""What limited the server in a run: the sentence of engine.limiting over its load, and what several runs agree on."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
-from engine.bottleneck import Limit, what_limits
-from engine.knobs import Knobs
+from engine.limiting.bottleneck import Limit, what_limits
+from engine.limiting.knobs import Knobs
 from engine.numbers import finite
 from engine.records import BenchOutcome
 from store.clock import parse_utc

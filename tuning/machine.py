@@ -7,8 +7,8 @@ from typing import Any
 
 import psutil
 
-from engine.gpu import GpuReader
-from engine.model import model_hash
+from engine.gpus.gpu import GpuReader
+from engine.launch.model import model_hash
 from engine.records import Installation
 
 

@@ -3,15 +3,13 @@
 from collections.abc import Mapping, Sequence
 
 from store.records import LaunchRecord, RunRecord, SessionRecord
-from tuning.budget import SECONDS_PER_HOUR
-from tuning.effects import Cells, workload_effects
 from tuning.judged import Judgement
-from tuning.judging import judge
-from tuning.launch_values import NO_MEASUREMENT
-from tuning.leaving import reason_of
+from tuning.judgement.effects import Cells, workload_effects
+from tuning.judgement.judging import judge
+from tuning.judgement.launch_values import NO_MEASUREMENT
+from tuning.judgement.leaving import reason_of
 from tuning.limited_by import sentences
-from tuning.plan_json import candidates_from_json, plan_from_json
-from tuning.progress import Progress, seconds_used
+from tuning.plans.plan_json import candidates_from_json, plan_from_json
 from tuning.records import (
     RUN_METRICS,
     Candidate,
@@ -20,6 +18,8 @@ from tuning.records import (
     SessionResult,
     Summary,
 )
+from tuning.scheduling.budget import SECONDS_PER_HOUR
+from tuning.scheduling.progress import Progress, seconds_used
 from tuning.statistics import level_interval, mean
 
 
@@ -30,7 +30,7 @@ def session_result(
 
     The runs of a cell (block, candidate, slot) are averaged first, so that every number stands for one launch; only
     measured runs that were accepted count. Summaries are of all launches so far; effects and verdicts of the blocks
-    that are complete, as `tuning.effects` says.
+    that are complete, as `tuning.judgement.effects` says.
     """
     plan = plan_from_json(session.plan)
     judgement = judge(session, plan, launches, runs)

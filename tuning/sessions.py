@@ -6,26 +6,26 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from engine.installation import find_vllm
 from engine.keeper.client import is_running
 from engine.keeper.secrets import pass_secrets, restore_secrets
 from engine.keeper.spawn import spawn_keeper
-from engine.process import is_alive
+from engine.launch.installation import find_vllm
+from engine.processes.process import is_alive
 from engine.records import EngineError, Installation, ProcessIdentity
 from engine.text import clean, redact, redact_env
 from store.clock import utc_now
 from store.database import open_reader, open_writer
 from store.location import database_file
 from store.records import EventRecord, SessionRecord
-from tuning.calibration import prior_noise
-from tuning.deciding import KEY as DECIDING
-from tuning.deciding import deciding_json, deciding_of
 from tuning.environment_change import differences
-from tuning.grid import candidates
+from tuning.judgement.calibration import prior_noise
+from tuning.judgement.deciding import KEY as DECIDING
+from tuning.judgement.deciding import deciding_json, deciding_of
 from tuning.machine import describe_machine
-from tuning.plan_file import plan_toml
-from tuning.plan_json import plan_from_json, plan_json
-from tuning.plan_secrets import hidden_text
+from tuning.plans.grid import candidates
+from tuning.plans.plan_file import plan_toml
+from tuning.plans.plan_json import plan_from_json, plan_json
+from tuning.plans.plan_secrets import hidden_text
 from tuning.records import Plan
 
 MODULE = "tuning.keeper"

@@ -26,10 +26,10 @@ async def open_bench(
 ) -> "Bench":
     """Start the benchmark process and wait until it has imported vLLM.
 
-    `environ` is the whole environment of what we start: `child_environ` of engine.environment and the marker that finds
-    it again. What vLLM prints is appended to `log_path`. Where this vLLM has no benchmark that can be called, each run
-    goes through its command line instead. Not while a server starts: it needs half a gigabyte of memory, and a server
-    on the CPU that sees memory vanish while it measures its own use gives up.
+    `environ` is the whole environment of what we start: `child_environ` of engine.launch.environment and the marker
+    that finds it again. What vLLM prints is appended to `log_path`. Where this vLLM has no benchmark that can be
+    called, each run goes through its command line instead. Not while a server starts: it needs half a gigabyte of
+    memory, and a server on the CPU that sees memory vanish while it measures its own use gives up.
 
     Raises BenchFailed if the process dies or is not ready within `ready_timeout_s`.
     """

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from engine.bench.group import Child, start_child
 from engine.bench.protocol import Answer, read_answer, read_ready, request_line
-from engine.process import identify
+from engine.processes.process import identify
 from engine.records import BenchFailed, Installation, ProcessIdentity
 
 SCRIPT = Path(__file__).resolve().parent / "standalone" / "llmtune_bench_process.py"

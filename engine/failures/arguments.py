@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from engine.command import flag_name
 from engine.failures.flag_history import flag_advice
 from engine.failures.lora import fitting_rank
 from engine.failures.rule import Around, Numbers, rule
+from engine.launch.command import flag_name
 
 _SHOWN = 3
 

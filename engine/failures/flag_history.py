@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from engine.installation import version_numbers
+from engine.launch.installation import version_numbers
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.installation import version_numbers
+from engine.launch.installation import version_numbers
 from engine.records import LogFacts
 
 Number = float | int

@@ -12,7 +12,7 @@ from engine.keeper.control import ControlSocket, Handler
 from engine.keeper.journal import say
 from engine.keeper.lock import KeeperLock
 from engine.keeper.places import KeeperKind, keeper_places
-from engine.process import adopt_orphans
+from engine.processes.process import adopt_orphans
 from engine.records import EngineError
 
 

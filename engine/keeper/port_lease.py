@@ -8,7 +8,7 @@ from pathlib import Path
 
 from engine.keeper.lock import KeeperLock
 from engine.keeper.places import runtime_dir
-from engine.ports import free_port
+from engine.processes.ports import free_port
 
 
 @contextmanager

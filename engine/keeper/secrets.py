@@ -9,7 +9,7 @@ from collections.abc import Mapping, MutableMapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from engine.command import flag_name
+from engine.launch.command import flag_name
 from engine.records import EngineError, ServerSpec
 from engine.text import HIDDEN, redact, redact_argv, redact_env, redact_flags
 

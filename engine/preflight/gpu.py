@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from engine.gpu import GpuReader
 from engine.gpu_owners import ANOTHER, UNSEEN, Owner, find_owners, held_by
+from engine.gpus.gpu import GpuReader
 from engine.preflight.check import Check
 from engine.preflight.installation import VllmReading, for_cpu
 from engine.records import GpuReading, GpuSample

@@ -5,8 +5,8 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from engine.environment import child_environ
-from engine.installation import find_vllm
+from engine.launch.environment import child_environ
+from engine.launch.installation import find_vllm
 from engine.preflight.check import Check
 from engine.records import Installation, VllmNotFound, VllmTooOld
 

@@ -9,7 +9,7 @@ from engine.keeper.client import KeeperGone, KeeperRefused, call, is_running
 from engine.keeper.places import KeeperKind, runtime_dir
 from engine.preflight.check import Check
 from engine.preflight.trainings import OurTraining, read_trainings, training_checks
-from engine.process import boot_id, is_alive, markers
+from engine.processes.process import boot_id, is_alive, markers
 from engine.records import ProcessIdentity
 from store.database import open_reader
 from store.location import database_file

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from engine.ports import free_port, holder, is_free
 from engine.preflight.check import Check
-from engine.process import listener_pids
+from engine.processes.ports import free_port, holder, is_free
+from engine.processes.process import listener_pids
 
 HOST, FIRST = "127.0.0.1", 8000
 

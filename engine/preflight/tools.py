@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from engine.environment import child_environ
+from engine.launch.environment import child_environ
 from engine.preflight.check import Check
 
 COMPILERS = ("cc", "gcc", "clang")

@@ -18,7 +18,7 @@ from store.records import EventRecord, LaunchRecord, RunRecord, SampleRecord, Se
 from store.rows import Record, shape, to_row
 from store.thinning import STEPS
 from store.writer import Writer
-from tuning.deciding import KEY, deciding_json, deciding_of
+from tuning.judgement.deciding import KEY, deciding_json, deciding_of
 from tuning.records import Budget, Candidate, Decide, Plan, Workload
 
 RUN_S = 30

@@ -18,11 +18,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from engine.gpu import GpuReader
-from engine.gpu_fields import THROTTLE_REASONS
+from engine.gpus.gpu import GpuReader
+from engine.gpus.gpu_fields import THROTTLE_REASONS
 from engine.records import GpuReading, GpuSample
-from engine.sample_record import to_record
-from engine.window import Window
+from engine.samples.sample_record import to_record
+from engine.samples.window import Window
 from tui.panels.gpus import gpu_rows
 from tui.panels.row import text_of
 

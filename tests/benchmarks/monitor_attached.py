@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from engine.bench.client import Bench, open_bench
-from engine.environment import child_environ
-from engine.installation import find_vllm
-from engine.ports import free_port
-from engine.process import MARKER_VARIABLE
+from engine.launch.environment import child_environ
+from engine.launch.installation import find_vllm
+from engine.processes.ports import free_port
+from engine.processes.process import MARKER_VARIABLE
 from engine.records import BenchRequest, ServerSpec
 from engine.server import Server
 from tests.terminal import Terminal

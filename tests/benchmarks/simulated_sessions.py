@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tests.benchmarks.simulated_noise import WRONG, Draws
-from tuning.schedule import block_cells
+from tuning.scheduling.schedule import block_cells
 from tuning.verdict.design import baseline_launches
 from tuning.verdict.look import look
 from tuning.verdict.records import FINAL_STATES, LaunchValue, Rules, Verdict

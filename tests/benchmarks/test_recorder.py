@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.gpu import GpuReader
-from engine.metrics import parse_metrics
-from engine.metrics_page import PageReader
-from engine.sample_record import to_record
+from engine.gpus.gpu import GpuReader
+from engine.samples.sample_record import to_record
+from engine.scrape.metrics import parse_metrics
+from engine.scrape.metrics_page import PageReader
 from store.database import open_writer
 from tests.engine.fake_nvml import FakeNvml
 from tests.engine.observed import H200

@@ -14,13 +14,13 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from engine.discovery import found_servers
-from engine.gpu import GpuReader
-from engine.gpu_look import GpuLook
-from engine.metrics import parse_metrics
-from engine.metrics_page import PageReader
-from engine.sample_record import to_record
-from engine.sampler import Sampler
-from engine.window import Window
+from engine.gpus.gpu import GpuReader
+from engine.gpus.gpu_look import GpuLook
+from engine.samples.sample_record import to_record
+from engine.samples.sampler import Sampler
+from engine.samples.window import Window
+from engine.scrape.metrics import parse_metrics
+from engine.scrape.metrics_page import PageReader
 from tests.engine.observed import METRICS, file_id
 
 pytestmark = pytest.mark.benchmark

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from engine.environment import child_environ
-from engine.ports import free_port
-from engine.process import MARKER_VARIABLE
+from engine.launch.environment import child_environ
+from engine.processes.ports import free_port
+from engine.processes.process import MARKER_VARIABLE
 from engine.records import Installation, ServerSpec
 from engine.server import Server
 

@@ -9,8 +9,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from engine.environment import child_environ
-from engine.process import MARKER_VARIABLE
+from engine.launch.environment import child_environ
+from engine.processes.process import MARKER_VARIABLE
 from engine.records import Installation
 
 MARKER = "marker-of-this-test"

@@ -1,4 +1,4 @@
-"""NVML as `engine.gpu` asks it, with the figures that an H200 under load really gave."""
+"""NVML as `engine.gpus.gpu` asks it, with the figures that an H200 under load really gave."""
 
 from types import SimpleNamespace
 from typing import Any

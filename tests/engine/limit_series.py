@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from engine.knobs import Knob, Knobs
-from engine.window import Window
+from engine.limiting.knobs import Knob, Knobs
+from engine.samples.window import Window
 from store.clock import format_utc
 from store.records import SampleRecord
 

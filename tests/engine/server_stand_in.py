@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from engine.ports import free_port
+from engine.processes.ports import free_port
 from engine.records import Installation, ServerSpec
 
 STAND_IN = """

@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import pytest
 
-from engine.beat import GRAINS, Look, Past, looks
-from engine.gpu_look import GpuLook
+from engine.gpus.gpu_look import GpuLook
 from engine.records import GpuReading, ServerSample
-from engine.sampler import Sampler
+from engine.samples.beat import GRAINS, Look, Past, looks
+from engine.samples.sampler import Sampler
 from store.clock import utc_now
 from tests.lying_exporter import LyingExporter
 
@@ -158,8 +158,8 @@ async def test_silence_is_counted_over_requests_that_were_given_up_and_time_neve
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     given_up_s = 2.2 * EVERY_S
-    monkeypatch.setattr("engine.beat.TIMEOUT_S", given_up_s)
-    monkeypatch.setattr("engine.sampler.TIMEOUT_S", given_up_s)
+    monkeypatch.setattr("engine.samples.beat.TIMEOUT_S", given_up_s)
+    monkeypatch.setattr("engine.samples.sampler.TIMEOUT_S", given_up_s)
 
     def waited(look: Look) -> list[float]:
         return [float(said) for said in re.findall(r"has not answered for ([\d.]+) s", look.error or "")]

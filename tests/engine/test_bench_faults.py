@@ -12,7 +12,7 @@ import pytest
 
 from engine.bench.client import Bench, open_bench
 from engine.bench.outcome import no_success
-from engine.process import is_alive
+from engine.processes.process import is_alive
 from engine.records import BenchFailed, BenchRequest
 from tests.engine.bench_stand_in import MARKER, SERVE, stand_in
 

@@ -14,8 +14,8 @@ import pytest_asyncio
 from engine.bench.client import Bench, open_bench
 from engine.bench.command import run_command
 from engine.bench.outcome import no_success
-from engine.metrics import parse_metrics
 from engine.records import BenchRequest, Installation
+from engine.scrape.metrics import parse_metrics
 from engine.server import Server
 from store.clock import parse_utc, utc_now
 from tests.engine.bench_server import bench_argv, bench_environ, random_dataset, real_server

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from engine.bottleneck import Limit, what_limits
-from engine.gpu_fields import THROTTLE_REASONS
-from engine.knobs import Knob, Knobs, knobs_of_flags
-from engine.load_readings import HEAT_REASONS, POWER_REASONS
-from engine.metrics import parse_metrics
+from engine.gpus.gpu_fields import THROTTLE_REASONS
+from engine.limiting.bottleneck import Limit, what_limits
+from engine.limiting.knobs import Knob, Knobs, knobs_of_flags
+from engine.limiting.load_readings import HEAT_REASONS, POWER_REASONS
 from engine.records import GpuReading
-from engine.sample_record import to_record
-from engine.window import Window
+from engine.samples.sample_record import to_record
+from engine.samples.window import Window
+from engine.scrape.metrics import parse_metrics
 from store.records import SampleRecord
 from tests.engine.limit_series import (
     KNOBS,

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.command import copyable, parse_serve, parse_serve_line, serve_argv, served_name
+from engine.launch.command import copyable, parse_serve, parse_serve_line, serve_argv, served_name
 from engine.records import EngineError, Installation, ServerSpec
 
 VLLM = Installation("vllm", "/v/bin/python", ("/v/bin/vllm",), "/v/bin", "0.25.1")

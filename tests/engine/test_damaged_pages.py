@@ -6,14 +6,14 @@ import random
 
 import pytest
 
-from engine.histograms import mean, percentile
-from engine.metric_names import HISTOGRAMS
-from engine.metrics import parse_metrics
-from engine.metrics_page import PageReader
 from engine.records import EngineError, GpuReading
-from engine.sample_record import to_record
-from engine.snapshot import snapshot_json
-from engine.window import Window
+from engine.samples.sample_record import to_record
+from engine.samples.snapshot import snapshot_json
+from engine.samples.window import Window
+from engine.scrape.histograms import mean, percentile
+from engine.scrape.metric_names import HISTOGRAMS
+from engine.scrape.metrics import parse_metrics
+from engine.scrape.metrics_page import PageReader
 from tests.engine.observed import METRICS
 from tests.served_pages import ABSURD
 

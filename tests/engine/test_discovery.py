@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine.discovery import Finder, FoundServer, found_servers, on_this_machine
-from engine.listeners import Listener, listeners
+from engine.processes.listeners import Listener, listeners
 from tests.engine.made_up_machine import ESTABLISHED, Machine
 
 

@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import engine
-from engine.environment import child_environ, server_environ, with_client_key
+from engine.launch.environment import child_environ, server_environ, with_client_key
 from engine.records import Installation, ServerSpec
 
 VLLM = Installation("vllm", "/v/bin/python", ("/v/bin/vllm",), "/v/bin", "0.25.1")

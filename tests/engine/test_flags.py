@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.flags import cache_file, known_flags
+from engine.launch.flags import cache_file, known_flags
 from engine.records import EngineError, Installation
 
 PYTHON = """#!/bin/sh

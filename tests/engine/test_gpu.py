@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from engine import gpu as gpu_module
-from engine.gpu import LOOK_FOR_LOST_S, START_AGAIN_S, GpuReader
-from engine.gpu_fields import SLOW_FIELDS_TTL_S
+from engine.gpus import gpu as gpu_module
+from engine.gpus.gpu import LOOK_FOR_LOST_S, START_AGAIN_S, GpuReader
+from engine.gpus.gpu_fields import SLOW_FIELDS_TTL_S
 from engine.records import GpuProcess, GpuReading, GpuSample
 from tests.engine.fake_nvml import (
     MIB,

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from engine.gpu import GpuReader
-from engine.gpu_json import gpu_json, gpu_kept
+from engine.gpus.gpu import GpuReader
+from engine.gpus.gpu_json import gpu_json, gpu_kept
 from engine.records import GpuSample
 from tests.engine.fake_nvml import FakeNvml
 

@@ -2,7 +2,7 @@
 
 import time
 
-from engine.gpu_look import GpuLook
+from engine.gpus.gpu_look import GpuLook
 from engine.records import GpuReading, GpuSample
 
 AT = "2026-11-30T10:00:00.000Z"

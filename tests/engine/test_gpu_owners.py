@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from engine import process as process_module
 from engine.gpu_owners import (
     ANOTHER,
     STRANGE_SERVER,
@@ -22,7 +21,8 @@ from engine.gpu_owners import (
     held_by,
     pids_of,
 )
-from engine.process import boot_id, descendants, identify, opens_gpu
+from engine.processes import process as process_module
+from engine.processes.process import boot_id, descendants, identify, opens_gpu
 from engine.records import GpuProcess
 from store.records import SampleRecord, ServerRecord
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from engine.gpu import GpuReader
+from engine.gpus.gpu import GpuReader
 from engine.records import GpuReading
-from engine.sample_record import to_record
-from engine.window import Window
+from engine.samples.sample_record import to_record
+from engine.samples.window import Window
 from tests.benchmarks.gpu_against_nvidia_smi import FIELDS, compared, number, parse, screen
 from tests.engine.fake_nvml import MIB, NVMLError, NVMLError_NotSupported
 from tui.panels.gpus import gpu_rows

@@ -2,9 +2,9 @@ import math
 
 import pytest
 
-from engine.histograms import Percentile, between, mean, percentile
-from engine.metrics import parse_metrics
 from engine.records import Histogram
+from engine.scrape.histograms import Percentile, between, mean, percentile
+from engine.scrape.metrics import parse_metrics
 from tests.engine.observed import H200
 
 INF = math.inf

@@ -6,7 +6,7 @@ import ssl
 
 import pytest
 
-from engine.http_client import HttpClient, HttpError, Refused, TooLarge
+from engine.scrape.http_client import HttpClient, HttpError, Refused, TooLarge
 from tests.engine.observed import FIXTURES
 from tests.lying_exporter import LyingExporter
 from tests.served_pages import Served

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.installation import find_vllm, script_interpreter, version_numbers
+from engine.launch.installation import find_vllm, script_interpreter, version_numbers
 from engine.records import Installation, VllmNotFound, VllmTooOld
 
 

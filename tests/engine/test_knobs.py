@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from engine.knobs import Knob, Knobs, knobs_of, knobs_of_flags
-from engine.log_facts import read_facts
+from engine.limiting.knobs import Knob, Knobs, knobs_of, knobs_of_flags
+from engine.logs.log_facts import read_facts
 from store.records import SampleRecord, ServerRecord
 from tests.engine.limit_series import gpu, sample
 from tests.engine.observed import CPU, H200

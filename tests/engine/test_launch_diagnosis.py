@@ -10,7 +10,7 @@ from engine.explain import Explanation
 from engine.gpu_holders import holders, smallest_total_gib
 from engine.gpu_owners import ANOTHER, UNSEEN, Owners
 from engine.keeper.journal import Journal
-from engine.ports import free_port
+from engine.processes.ports import free_port
 from engine.records import GpuProcess, GpuSample, LaunchFailed, LogFacts
 from engine.server import Server
 from engine.supervise import Supervised

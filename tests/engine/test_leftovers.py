@@ -13,7 +13,7 @@ from engine.keeper.hold import only_keeper
 from engine.keeper.journal import Journal
 from engine.keeper.places import keeper_places
 from engine.leftovers import end_abandoned
-from engine.process import marked
+from engine.processes.process import marked
 from engine.server import Server
 from engine.stop import end_leftovers
 from store.clock import utc_now

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from engine.log_facts import LogReader, engine_config, read_facts
+from engine.logs.log_facts import LogReader, engine_config, read_facts
 from engine.records import LogFacts
 from tests.engine.observed import CPU, H200, LOGS, file_id
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.log_lines import LogLine, parse_line, split_lines
+from engine.logs.log_lines import LogLine, parse_line, split_lines
 from tests.engine.observed import CPU, H200, LOGS, file_id
 
 SAMPLE = "KV cache"

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from engine.metrics import parse_metrics
+from engine.scrape.metrics import parse_metrics
 from tests.lying_exporter import BEHAVIOURS, LyingExporter
 from tests.served_pages import ABSURD, HOSTILE_NAMES, Served
 

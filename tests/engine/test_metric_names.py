@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from engine import metric_names as names
-from engine.metric_names import KNOWN_SERIES, LATENCIES, READ_SERIES, is_known
 from engine.records import Installation
+from engine.scrape import metric_names as names
+from engine.scrape.metric_names import KNOWN_SERIES, LATENCIES, READ_SERIES, is_known
 
 
 def test_all_that_is_read_is_known() -> None:

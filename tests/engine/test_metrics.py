@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.metric_names import KNOWN_SERIES
-from engine.metrics import parse_metrics
 from engine.records import EngineSample, LoraUse, ServerSample
+from engine.scrape.metric_names import KNOWN_SERIES
+from engine.scrape.metrics import parse_metrics
 from tests.engine.observed import CPU, H200, METRICS, file_id
 
 AT, CLOCK = "2026-11-30T10:00:00.000Z", 12.5

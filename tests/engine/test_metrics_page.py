@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from engine.metrics import parse_metrics
-from engine.metrics_page import PageReader
 from engine.records import EngineError, ServerSample
+from engine.scrape.metrics import parse_metrics
+from engine.scrape.metrics_page import PageReader
 from tests.engine.observed import H200, METRICS, file_id
 
 AT, CLOCK = "2026-11-30T10:00:00.000Z", 12.5
@@ -192,7 +192,7 @@ def test_any_line_reads_as_prometheus_s_own_parser_reads_it_or_is_refused_by_bot
 
 def test_the_pages_of_real_servers_need_no_library() -> None:
     program = (
-        "import sys\nfrom engine.metrics import parse_metrics\n"
+        "import sys\nfrom engine.scrape.metrics import parse_metrics\n"
         "for path in sys.argv[1:]: assert parse_metrics(open(path).read(), '', 0.0).model_name\n"
         "assert not any(name.startswith('prometheus_client') for name in sys.modules)\n"
     )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.model import check_model, model_hash
+from engine.launch.model import check_model, model_hash
 from engine.records import EngineError
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from engine.explain import explain
-from engine.oom_kills import killed_since, oom_kills
+from engine.processes.oom_kills import killed_since, oom_kills
 
 
 def write(root: Path, file: str, text: str) -> None:

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from engine.gpu import GpuReader
-from engine.gpu_patience import PatientGpu
+from engine.gpus.gpu import GpuReader
+from engine.gpus.gpu_patience import PatientGpu
 from engine.patience import Patient
 from tests.engine.fake_nvml import FakeNvml
 

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from engine.listeners import Listener
-from engine.port_seen import PortSeen, port_seen, started, strange
-from engine.process import identify
+from engine.processes.listeners import Listener
+from engine.processes.port_seen import PortSeen, port_seen, started, strange
+from engine.processes.process import identify
 from engine.records import ProcessIdentity
 
 LISTEN = """

@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from engine.ports import connect_host, free_port, is_free, require_free
+from engine.processes.ports import connect_host, free_port, is_free, require_free
 from engine.records import EngineError, PortTaken
 
 HOST = "127.0.0.1"

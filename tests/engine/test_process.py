@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from engine.process import (
+from engine.processes.process import (
     command_line,
     descendants,
     group_members,

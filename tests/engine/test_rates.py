@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from engine.metrics import parse_metrics
-from engine.rates import Rates, prefix_hit_perc, restarted
 from engine.records import Histogram, ServerSample
+from engine.samples.rates import Rates, prefix_hit_perc, restarted
+from engine.scrape.metrics import parse_metrics
 from tests.engine.observed import H200
 
 BEFORE = ServerSample(

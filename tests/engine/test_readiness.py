@@ -3,7 +3,7 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from engine.readiness import ReadyProbe, api_key, stages
+from engine.launch.readiness import ReadyProbe, api_key, stages
 from engine.records import LaunchFailed, LogFacts, ServerSpec
 
 

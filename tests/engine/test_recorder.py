@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from engine.gpu import GpuReader
-from engine.http_client import Answer
+from engine.gpus.gpu import GpuReader
 from engine.keeper.journal import Journal
-from engine.recorder import Recorder, gpu_used
+from engine.samples.recorder import Recorder, gpu_used
+from engine.scrape.http_client import Answer
 from store.database import open_reader, open_writer
 from store.errors import DamagedStore, StoreFull
 from store.reader import Reader
@@ -135,7 +135,7 @@ async def test_old_samples_are_thinned_while_no_run_is_measured(
     store: tuple[Writer, Reader], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer, reader = store
-    monkeypatch.setattr("engine.recorder.INTERVAL_S", 0.01)
+    monkeypatch.setattr("engine.samples.recorder.INTERVAL_S", 0.01)
     writer.insert_samples([SampleRecord(f"2026-11-01T10:00:0{second}.000Z", server_id=1) for second in range(10)])
 
     def old() -> int:
@@ -160,7 +160,7 @@ async def test_what_is_wrong_with_old_samples_does_not_cost_new_ones(
     store: tuple[Writer, Reader], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer, reader = store
-    monkeypatch.setattr("engine.recorder.INTERVAL_S", 0.01)
+    monkeypatch.setattr("engine.samples.recorder.INTERVAL_S", 0.01)
 
     def thin(now: datetime) -> bool:
         raise DamagedStore("a page is gone")

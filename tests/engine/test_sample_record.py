@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.gpu import GpuReader
-from engine.histograms import between, mean, percentile
-from engine.metrics import parse_metrics
+from engine.gpus.gpu import GpuReader
+from engine.gpus.visible_gpus import as_server_sees
 from engine.records import EngineSample, GpuReading, GpuSample, Histogram, LoraUse, ServerSample
-from engine.sample_record import corners_json, histogram_of, to_record, total_of
-from engine.visible_gpus import as_server_sees
+from engine.samples.sample_record import corners_json, histogram_of, to_record, total_of
+from engine.scrape.histograms import between, mean, percentile
+from engine.scrape.metrics import parse_metrics
 from store.records import SampleRecord
 from tests.engine.fake_nvml import FakeNvml, NVMLError_LibraryNotFound
 from tests.engine.observed import H200, METRICS, file_id

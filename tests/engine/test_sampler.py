@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from engine.gpu import GpuReader
-from engine.http_client import Answer, HttpError, Refused, TooLarge
-from engine.metrics import parse_metrics
+from engine.gpus.gpu import GpuReader
 from engine.records import GpuReading, ServerSample
-from engine.sampler import Sampler
+from engine.samples.sampler import Sampler
+from engine.scrape.http_client import Answer, HttpError, Refused, TooLarge
+from engine.scrape.metrics import parse_metrics
 from tests.engine.fake_nvml import FakeNvml
 from tests.engine.observed import H200
 from tests.lying_exporter import LyingExporter
@@ -129,7 +129,7 @@ async def test_a_server_that_lies_and_comes_to_its_senses(
         assert (await looking.once())[2] is None
         exporter.behave(behaviour)
         with monkeypatch.context() as patched:
-            patched.setattr("engine.sampler.TIMEOUT_S", 0.2 if "0.2 s" in says else 20.0)
+            patched.setattr("engine.samples.sampler.TIMEOUT_S", 0.2 if "0.2 s" in says else 20.0)
             server, _, error = await looking.once()
         assert server is None
         assert error is not None
@@ -246,7 +246,7 @@ async def test_there_is_never_more_than_one_request_under_way() -> None:
 
 
 async def test_servers_that_hang_delay_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.sampler.TIMEOUT_S", 1.0)
+    monkeypatch.setattr("engine.samples.sampler.TIMEOUT_S", 1.0)
     async with LyingExporter(behaviour="hang") as hanging, LyingExporter() as healthy:
         stuck = [Sampler(hanging.url, None) for _ in range(20)]
         looks = [asyncio.create_task(one.once()) for one in stuck]
@@ -288,7 +288,7 @@ async def test_a_page_too_long_to_be_read_between_two_keys_is_read_beside_them(
         threads.append(threading.get_ident())
         return parse_metrics(*args)
 
-    monkeypatch.setattr("engine.sampler.parse_metrics", reading)
+    monkeypatch.setattr("engine.samples.sampler.parse_metrics", reading)
     for engines in (1, 8000):
         lines = "".join(f'vllm:num_requests_running{{engine="{engine}"}} 1.0\n' for engine in range(engines))
         async with sampler(Fake(Answer(200, lines.encode()))) as looking:
@@ -322,7 +322,8 @@ async def test_the_key_goes_along_and_never_into_an_error() -> None:
 
 def test_looks_load_neither_httpx_nor_prometheus_client() -> None:
     program = (
-        "import sys, engine.beat, engine.sampler, engine.sample_record, engine.window, engine.snapshot\n"
+        "import sys\n"
+        "from engine.samples import beat, sampler, sample_record, window, snapshot\n"
         "assert not {'httpx', 'prometheus_client', 'pynvml'} & sys.modules.keys()\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

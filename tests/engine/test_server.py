@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.ports import is_free
-from engine.process import marked, send_signal
+from engine.processes.ports import is_free
+from engine.processes.process import marked, send_signal
 from engine.records import EngineError, LaunchFailed, PortTaken
 from engine.server import Server
 from tests.engine.server_stand_in import stand_in, stand_in_spec

@@ -13,8 +13,8 @@ import pytest
 from engine.hand_servers import spec_from_json, start_server
 from engine.keeper.client import call, is_running
 from engine.keeper.journal import Journal
-from engine.local_paths import absolute_flags
-from engine.process import marked
+from engine.launch.local_paths import absolute_flags
+from engine.processes.process import marked
 from engine.records import EngineError
 from engine.server_keeper import ServerKeeper
 from store.clock import utc_now

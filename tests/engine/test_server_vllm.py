@@ -12,15 +12,15 @@ from typing import Any
 import httpx
 import pytest
 
-from engine.bottleneck import Limit, what_limits
 from engine.discovery import found_servers
-from engine.knobs import knobs_of_flags
-from engine.metrics import parse_metrics
-from engine.ports import free_port, is_free
-from engine.process import command_line, marked, send_signal
+from engine.limiting.bottleneck import Limit, what_limits
+from engine.limiting.knobs import knobs_of_flags
+from engine.processes.ports import free_port, is_free
+from engine.processes.process import command_line, marked, send_signal
 from engine.records import GpuReading, Installation, LaunchFailed, LogFacts, ServerSample, ServerSpec
-from engine.sample_record import to_record
-from engine.sampler import Sampler
+from engine.samples.sample_record import to_record
+from engine.samples.sampler import Sampler
+from engine.scrape.metrics import parse_metrics
 from engine.server import Server
 from engine.stop import end_leftovers
 from store.clock import utc_now

@@ -3,10 +3,10 @@ from dataclasses import replace
 
 import pytest
 
-from engine.gpu import GpuReader
-from engine.metrics import parse_metrics
+from engine.gpus.gpu import GpuReader
 from engine.records import GpuReading
-from engine.snapshot import snapshot_json
+from engine.samples.snapshot import snapshot_json
+from engine.scrape.metrics import parse_metrics
 from tests.engine.fake_nvml import FakeNvml
 from tests.engine.observed import H200
 

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import pytest
 
-from engine.ports import free_port
-from engine.process import descendants, identify, marked
+from engine.processes.ports import free_port
+from engine.processes.process import descendants, identify, marked
 from engine.stop import StopReport, end_leftovers, find_ours, wait_released
 
 STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"

@@ -12,7 +12,7 @@ import pytest
 
 from engine.keeper.journal import Journal
 from engine.leftovers import end_leftover_server
-from engine.process import marked
+from engine.processes.process import marked
 from engine.records import LaunchFailed
 from engine.server import Server
 from engine.supervise import Supervised

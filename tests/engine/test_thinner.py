@@ -5,7 +5,7 @@ from datetime import datetime
 import pytest
 
 from engine.keeper.journal import TRY_AGAIN_S
-from engine.thinner import EVERY_S, Thinner
+from engine.samples.thinner import EVERY_S, Thinner
 from store.errors import DamagedStore, StoreFull
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from engine.gpus.visible_gpus import as_server_sees, cuda_environ, gpus_used, visible_indices, visible_note
 from engine.records import GpuReading, GpuSample
-from engine.sample_record import to_record
-from engine.visible_gpus import as_server_sees, cuda_environ, gpus_used, visible_indices, visible_note
+from engine.samples.sample_record import to_record
 
 GPUS = tuple(GpuSample(index, uuid=f"GPU-{index}abc-{index}") for index in range(4))
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.process import identify
+from engine.processes.process import identify
+from engine.processes.watchdog import activity, until_still
 from engine.records import ProcessIdentity
-from engine.watchdog import activity, until_still
 
 
 async def test_what_moves_is_waited_for_and_what_stops_is_told() -> None:

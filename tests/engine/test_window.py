@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from engine.histograms import percentile
-from engine.metrics import parse_metrics
 from engine.records import GpuReading, Histogram
-from engine.sample_record import corners_json, to_record
-from engine.window import Window, started_anew
+from engine.samples.sample_record import corners_json, to_record
+from engine.samples.window import Window, started_anew
+from engine.scrape.histograms import percentile
+from engine.scrape.metrics import parse_metrics
 from store.records import SampleRecord
 from tests.engine.observed import H200
 

@@ -24,9 +24,9 @@ from typing import Any
 
 import httpx
 
-from engine.gpu import GpuReader
-from engine.ports import free_port
-from engine.process import marked
+from engine.gpus.gpu import GpuReader
+from engine.processes.ports import free_port
+from engine.processes.process import marked
 from store.database import open_reader
 from store.location import database_file
 from store.records import ServerRecord

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from engine.installation import find_vllm
 from engine.keeper.client import call
+from engine.launch.installation import find_vllm
 from store.clock import format_utc
 from store.database import open_reader, open_writer
 from store.errors import StoreFull
 from tests.faults.stand_in_vllm import make_installation, make_model
 from tests.faults.world import PLAN, World, until
 from tests.store.examples import a_sample, a_server
-from tuning.plan_file import read_plan
+from tuning.plans.plan_file import read_plan
 from tuning.sessions import create_session, start_keeper
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.installation import find_vllm
+from engine.launch.installation import find_vllm
 from tests.faults.stand_in_vllm import make_installation, make_model
 from tests.faults.world import OF_A_SERVER, PLAN, STRUCK_AT_MOST, World, until
-from tuning.plan_file import read_plan
+from tuning.plans.plan_file import read_plan
 from tuning.sessions import create_session, start_keeper
 
 TARGETS = ("terminal", "keeper", "bench", "api", "core", "worker")

@@ -12,7 +12,7 @@ import pytest
 
 from engine.records import Installation
 from tests.faults.world import OF_A_SERVER, STRUCK_AT_MOST, World, until
-from tuning.plan_file import read_plan
+from tuning.plans.plan_file import read_plan
 from tuning.sessions import create_session, start_keeper
 
 PLAN = """

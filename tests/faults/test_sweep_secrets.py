@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.process import command_line
+from engine.processes.process import command_line
 from tests.faults.stand_in_vllm import make_installation, make_model
 from tests.faults.world import PLAN, World, until
 

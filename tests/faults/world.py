@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from engine.keeper.client import is_running
-from engine.ports import is_free
-from engine.process import descendants, marked
+from engine.processes.ports import is_free
+from engine.processes.process import descendants, marked
 from engine.records import ProcessIdentity
 from engine.stop import end_leftovers
 from store.database import open_reader

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.model import model_hash
+from engine.launch.model import model_hash
 from engine.records import Installation
 from lora.base_model import BaseUnknown
 from lora.importing import ImportRefused, examine, examine_version, import_adapter, require_base

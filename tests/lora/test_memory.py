@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from engine.environment import child_environ
+from engine.launch.environment import child_environ
 from engine.records import Installation
 from lora.base_model import base_of
 from lora.memory import (

@@ -5,7 +5,7 @@ from dataclasses import replace
 from engine.discovery import FoundServer
 from engine.gpu_owners import ANOTHER, UNSEEN, Owner, Owners, server_name
 from engine.preflight.memory import MemoryReading
-from engine.process import identify
+from engine.processes.process import identify
 from engine.records import GpuProcess, GpuReading, GpuSample
 from lora.memory import GIB, MemoryNeeded
 from lora.memory_free import Holder, MemoryFree, in_main_memory, memory_free, on_gpu, shortage

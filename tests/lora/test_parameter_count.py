@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine.environment import child_environ
+from engine.launch.environment import child_environ
 from engine.records import Installation
 from lora.base_model import BaseUnknown, base_of, read_base
 from lora.parameter_count import TargetUnknown, adapter_size, target_layers

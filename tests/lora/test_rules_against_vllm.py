@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.environment import child_environ
+from engine.launch.environment import child_environ
 from engine.records import Installation
 from lora.adapter_files import read_adapter
 from lora.adapter_findings import Finding

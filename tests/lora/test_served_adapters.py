@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from engine.model import model_hash
-from engine.ports import free_port
+from engine.launch.model import model_hash
+from engine.processes.ports import free_port
 from engine.records import Installation
 from lora.registry import Origin, register
 from store.database import open_reader, open_writer
@@ -19,7 +19,7 @@ from store.location import database_file
 from store.reader import Reader
 from tests.lora.rules_on_server import differences
 from tui.cli import main
-from tuning.plan_file import load_plan
+from tuning.plans.plan_file import load_plan
 
 pytestmark = pytest.mark.vllm
 

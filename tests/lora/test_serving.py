@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine.model import model_hash
+from engine.launch.model import model_hash
 from engine.records import Installation, ServerSpec
 from lora.records import LoraError
 from lora.registry import Origin, register

@@ -15,7 +15,7 @@ from lora.standalone.llmtune_checkpoints import MARK, facts_of, mark_whole, newe
 from lora.standalone.llmtune_training_model import Unfit, choose_dtype
 from lora.training_python import STANDALONE
 from tests.lora.fake_tokenizer import FakeTokenizer
-from tui.lora_cost import steps_of
+from tui.lora.cost import steps_of
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 import lora.keeper
 from engine.keeper.client import call
 from engine.preflight.ours import read_ours
-from engine.process import is_alive, marked
+from engine.processes.process import is_alive, marked
 from engine.records import EngineError
 from lora.records import LoraError, TrainingSettings
 from lora.training import DataChanged, create_training, start_keeper, stop_training

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from engine.keeper.client import is_running
-from engine.process import is_alive
+from engine.processes.process import is_alive
 from engine.records import Installation
 from lora.registry import adapter_folder
 from lora.training_life import PROGRESS, recorded

@@ -135,7 +135,7 @@ def _idle_soon(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _found_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test sees the servers of the machine it runs on."""
-    monkeypatch.setattr("tui.finding.finder", lambda: tuple)
+    monkeypatch.setattr("tui.monitor.finding.finder", lambda: tuple)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from engine.metric_names import LATENCIES
+from engine.scrape.metric_names import LATENCIES
 from store.records import EventRecord, SampleRecord, ServerRecord
 from store.writer import Writer
 from tests.tui.conftest import ago, busy_samples

@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from engine.metrics import parse_metrics
 from engine.records import GpuReading
-from engine.sample_record import to_record
-from engine.window import Window
+from engine.samples.sample_record import to_record
+from engine.samples.window import Window
+from engine.scrape.metrics import parse_metrics
 from store.clock import format_utc
 from store.records import SampleRecord
 from tui.panels.row import Row, text_of

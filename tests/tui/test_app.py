@@ -18,7 +18,7 @@ from tests.tui.conftest import NOW, ago, fed, screen_text, server
 from tests.tui.recorded import plan
 from tui.app import MODE_LABELS, LlmtuneApp, parting_words
 from tui.messages import GoingOn
-from tui.monitor_reading import MonitorSnapshot
+from tui.monitor.monitor_reading import MonitorSnapshot
 from tui.screens.base import LlmtuneScreen
 from tui.screens.help import HelpScreen
 from tui.screens.monitor import MonitorScreen
@@ -200,7 +200,7 @@ async def test_a_runtime_folder_of_someone_else_is_one_line(
     def refused(*_: object) -> bool:
         raise EngineError("/tmp/llmtune-0 must be a folder of yours")
 
-    monkeypatch.setattr("tui.monitor_reading.is_running", refused)
+    monkeypatch.setattr("tui.monitor.monitor_reading.is_running", refused)
     writer.insert(server(data_dir))
     async with app.run_test() as pilot:
         await fed(pilot)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine.command import serve_argv
+from engine.launch.command import serve_argv
 from engine.records import Installation
 from store.database import open_reader, open_writer
 from store.records import ServerRecord

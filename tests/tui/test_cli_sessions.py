@@ -15,7 +15,7 @@ from tui import hindrance
 from tui.cli import main
 from tui.commands import keeper_watch, sweep
 from tui.commands.follow import follow
-from tuning.plan_file import plan_toml, read_plan
+from tuning.plans.plan_file import plan_toml, read_plan
 from tuning.records import Plan
 
 

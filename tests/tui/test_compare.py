@@ -12,11 +12,11 @@ from tests.tui.compared_sessions import record_three
 from tests.tui.test_sessions import on_list
 from tests.tui.test_tune import LARGE, SMALL, app_on, said, text_of, until
 from tests.tui.tune_session import record_session
-from tui import session_files
 from tui.cli import main
 from tui.screens import base
 from tui.screens.compare import CompareScreen
 from tui.screens.sessions import SessionsScreen, SessionTable
+from tui.sessions import session_files
 from tui.widgets.choose import Choose
 from tui.widgets.copy import CopyPanel
 

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from engine.gpu import GpuReader
-from engine.gpu_json import gpu_kept
+from engine.gpus.gpu import GpuReader
+from engine.gpus.gpu_json import gpu_kept
 from store.records import SampleRecord
 from tests.engine.fake_nvml import FakeNvml
 from tests.tui.panel_samples import HOSTILE_NUMBERS, HOSTILE_TEXTS, at
-from tui.gpu_happenings import GpuHappenings, Said
+from tui.monitor.gpu_happenings import GpuHappenings, Said
 
 GPU = gpu_kept(GpuReader(FakeNvml()).read().gpus[0])
 

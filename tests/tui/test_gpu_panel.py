@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 from textual.app import App, ComposeResult
 
-from engine.gpu import GpuReader
-from engine.gpu_json import gpu_kept
-from engine.gpu_look import GpuLook
 from engine.gpu_owners import ANOTHER, UNSEEN, Owner, Owners
-from engine.ports import free_port
+from engine.gpus.gpu import GpuReader
+from engine.gpus.gpu_json import gpu_kept
+from engine.gpus.gpu_look import GpuLook
+from engine.processes.ports import free_port
 from engine.records import GpuSample
-from engine.window import Window
+from engine.samples.window import Window
 from store.records import SampleRecord
 from tests.engine.fake_nvml import FakeNvml
 from tests.tui.panel_samples import HOSTILE_NUMBERS, HOSTILE_TEXTS, at
-from tui.foreign import ForeignServer
+from tui.monitor.foreign import ForeignServer
 from tui.panels.gpu_reading import energy_j, energy_per_token, gpus_of
 from tui.panels.gpus import gpu_rows, history_width, lines_wanted, memory_bar
 from tui.panels.row import text_of, width_of

@@ -6,7 +6,7 @@ from typing import Any
 from store.clock import format_utc
 from store.records import SampleRecord
 from tests.tui.conftest import NOW
-from tui.happenings import Happenings
+from tui.monitor.happenings import Happenings
 
 
 class Told:

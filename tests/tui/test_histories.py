@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from engine.window import Window
+from engine.samples.window import Window
 from store.records import SampleRecord
 from tests.tui.panel_samples import at, made, starved, texts
 from tui.panels.histories import History, history_rows, how_many

@@ -13,9 +13,9 @@ from tests.tui.test_sessions import on_list
 from tests.tui.test_tune import LARGE, SMALL, app_on, text_of, until
 from tests.tuning.imported.results import BENCH, a_file, a_result
 from tui.cli import main
-from tui.imports_view import import_lines, matching
 from tui.screens.imports import ImportReportScreen, ImportsScreen, tail
 from tui.screens.sessions import SessionsScreen
+from tui.sessions.imports_view import import_lines, matching
 from tui.widgets.copy import CopyPanel
 from tuning.imported.keeping import record_of
 from tuning.imported.places import folder_of

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from engine.histograms import Percentile
-from engine.window import Window
+from engine.samples.window import Window
+from engine.scrape.histograms import Percentile
 from tests.tui.panel_samples import line, scraped, starved, texts
 from tui.panels.latencies import FULL, Units, latency_rows, latency_text, percentile_text, read_latencies
 

@@ -7,7 +7,7 @@ import pytest
 from store.clock import format_utc
 from store.records import SampleRecord
 from tests.tui.conftest import NOW
-from tui.liveness import Pulse
+from tui.monitor.liveness import Pulse
 
 T0 = NOW.timestamp()
 

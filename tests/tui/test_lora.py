@@ -24,9 +24,10 @@ from tests.tui.hostile import TEXTS
 from tests.tui.lora_world import BASE, SETTINGS, a_dataset, a_training, an_adapter, fill
 from tests.tui.test_hostile import page
 from tests.tui.test_lora_parts import QWEN
-from tui import errands, lora_deeds
+from tui import errands
 from tui.app import LlmtuneApp, parting_words
-from tui.lora_form import Wanted
+from tui.lora import deeds as lora_deeds
+from tui.lora.form import Wanted
 from tui.messages import GoingOn
 from tui.screens import lora, lora_adapters, lora_form, lora_training
 from tui.screens.help import HelpScreen

@@ -30,12 +30,12 @@ from tests.tui.lora_world import (
     progress_lines,
 )
 from tui import errands
-from tui.lora_cost import Cost, cost_of, cost_rows, pace_of, question, steps_of
-from tui.lora_curves import charts_of, curve_rows, loss_text, rate_text, trailing_mean
-from tui.lora_details import AdapterDetails, DatasetDetails, TrainingDetails, detail_rows
-from tui.lora_documents import adapter_parts, dataset_parts
-from tui.lora_form import TrainingForm, Wanted, first_form, other_targets, read_form, targets_of
-from tui.lora_lines import (
+from tui.lora.cost import Cost, cost_of, cost_rows, pace_of, question, steps_of
+from tui.lora.curves import charts_of, curve_rows, loss_text, rate_text, trailing_mean
+from tui.lora.details import AdapterDetails, DatasetDetails, TrainingDetails, detail_rows
+from tui.lora.documents import adapter_parts, dataset_parts
+from tui.lora.form import TrainingForm, Wanted, first_form, other_targets, read_form, targets_of
+from tui.lora.lines import (
     adapter_line,
     dataset_line,
     matching,
@@ -45,9 +45,9 @@ from tui.lora_lines import (
     training_line,
     training_state,
 )
-from tui.lora_progress import Progress, ProgressTail, Step, with_record
-from tui.lora_source import LoraSource
-from tui.lora_words import evaluation_text, perplexity, proof_text
+from tui.lora.progress import Progress, ProgressTail, Step, with_record
+from tui.lora.source import LoraSource
+from tui.lora.words import evaluation_text, perplexity, proof_text
 from tui.panels.row import text_of, width_of
 from tui.widgets.lora_list import laid, shares
 from tuning.document import as_text

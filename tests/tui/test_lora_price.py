@@ -10,9 +10,9 @@ from lora.registry import Origin, register
 from lora.serving import Serving, to_serve
 from store.database import open_writer
 from tests.lora.made_adapters import tiny_factors, write_adapter, write_model
-from tui.lora_price import ADAPTED, BASE, Load, price_plan
-from tuning.lora_modules import addressed
-from tuning.plan_file import plan_toml, read_plan
+from tui.lora.price import ADAPTED, BASE, Load, price_plan
+from tuning.plans.lora_modules import addressed
+from tuning.plans.plan_file import plan_toml, read_plan
 
 VLLM = Installation("vllm", "/nowhere/python", ("vllm",), "/nowhere", "0.32.0")
 

@@ -10,7 +10,7 @@ import tui.commands.lora_train as lora_train
 from lora.memory_free import Holder, MemoryFree
 from tests.lora.training_world import World
 from tui.cli import main
-from tui.lora_train_parser import _targets
+from tui.lora.train_parser import _targets
 
 PLENTY = MemoryFree("GPU 0 (NVIDIA H200)", True, 139.0, 140.0)
 HELD = replace(PLENTY, free_gib=0.1, holders=(Holder("pid 77 (vllm, our server 3, chat) 139.0 GiB", 139.0, 77, 3),))

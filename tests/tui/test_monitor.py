@@ -63,7 +63,7 @@ async def test_what_cannot_be_read_is_absent_and_never_zero(app: LlmtuneApp, wri
 async def test_a_silent_server_is_said_and_its_history_ends(
     app: LlmtuneApp, writer: Writer, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tui.monitor_reading.is_running", lambda *_: True)
+    monkeypatch.setattr("tui.monitor.monitor_reading.is_running", lambda *_: True)
     number = writer.insert(server(data_dir))
     writer.insert_samples(busy_samples(number)[:-100])
     async with app.run_test() as pilot:

@@ -99,8 +99,8 @@ async def test_a_history_stops_where_the_server_did(exporter: LyingExporter, dat
 async def test_an_engine_that_stands_still_is_said_though_its_page_answers(
     exporter: LyingExporter, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tui.liveness.SLOW_S", 0.5)
-    monkeypatch.setattr("tui.liveness.STALLED_S", 2.0)
+    monkeypatch.setattr("tui.monitor.liveness.SLOW_S", 0.5)
+    monkeypatch.setattr("tui.monitor.liveness.STALLED_S", 2.0)
     app = LlmtuneApp(data_dir, None, urls=(exporter.url,))
     async with app.run_test() as pilot:
         await answering(pilot, app)
@@ -154,7 +154,7 @@ async def test_servers_of_this_machine_are_found_once_each(
             FoundServer(exporter.url.replace("127.0.0.1", "localhost"), 1, {}, "m", "m"),
             FoundServer(other.url, 2, {"max-num-seqs": 64}, "other", "other"),
         )
-        monkeypatch.setattr("tui.finding.finder", lambda: lambda: there)
+        monkeypatch.setattr("tui.monitor.finding.finder", lambda: lambda: there)
         app = LlmtuneApp(data_dir, None, urls=(exporter.url,))
         async with app.run_test(size=(120, 40)):
             await until(app, lambda: "server 1 of 2" in screen_text(app), "the found server")

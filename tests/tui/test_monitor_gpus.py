@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from engine import gpu_owners
-from engine.gpu import GpuReader
-from engine.gpu_json import gpu_kept
-from engine.process import boot_id, identify
+from engine.gpus import gpu_owners
+from engine.gpus.gpu import GpuReader
+from engine.gpus.gpu_json import gpu_kept
+from engine.processes.process import boot_id, identify
 from store.writer import Writer
 from tests.engine.fake_nvml import FakeNvml
 from tests.tui.conftest import busy_samples, fed, screen_text, server

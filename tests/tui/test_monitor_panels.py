@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from textual.app import App, ComposeResult
 
-from engine.bottleneck import Limit
-from engine.knobs import Knob, Knobs
-from engine.window import Window
+from engine.limiting.bottleneck import Limit
+from engine.limiting.knobs import Knob, Knobs
+from engine.samples.window import Window
 from tests.tui.panel_samples import HOSTILE_NUMBERS, HOSTILE_TEXTS, line, made, scraped, starved, texts, with_extras
 from tui.panels.adapters import adapter_rows
 from tui.panels.engines import engine_rows

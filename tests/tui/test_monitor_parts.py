@@ -7,19 +7,19 @@ from itertools import product
 
 import pytest
 
-from engine.bottleneck import Limit
+from engine.limiting.bottleneck import Limit
 from store.clock import format_utc
 from store.records import SampleRecord
 from tests.tui.conftest import NOW
-from tui.history import History
-from tui.monitor_layout import places
+from tui.monitor.history import History
+from tui.monitor.monitor_layout import places
+from tui.monitor.subject import Look, Subject, subject_of
+from tui.monitor.watched import Watched
+from tui.monitor.watching import Watching
 from tui.panels.gauges import gauge_rows, history_width, readings
 from tui.panels.limit import lines_wanted
 from tui.panels.row import text_of
 from tui.panels.state import state_rows
-from tui.subject import Look, Subject, subject_of
-from tui.watched import Watched
-from tui.watching import Watching
 
 
 def at(second: float) -> SampleRecord:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.foreign_record import ForeignRecords
+from engine.samples.foreign_record import ForeignRecords
 from store.database import open_reader, open_writer
 from store.errors import StoreFull
 from tests.lying_exporter import LyingExporter

@@ -13,15 +13,15 @@ from store.records import SessionRecord
 from tests.tui.judged_session import keep, winner_plan, with_winner
 from tests.tui.test_tune import LARGE, SMALL, Keeper, app_on, keeper, model, on_tune, said, text_of, until
 from tests.tuning.played_sessions import Truth, play
-from tui.noise_source import NoiseSource, worth_reading
-from tui.plan_form import form_of
-from tui.plan_preview import Basis, noise_line, preview
-from tui.price_text import HEADS, found_text, price_line
 from tui.screens import plan_editing
-from tui.tune_source import TuneSource
+from tui.tune.noise_source import NoiseSource, worth_reading
+from tui.tune.plan_form import form_of
+from tui.tune.plan_preview import Basis, noise_line, preview
+from tui.tune.price_text import HEADS, found_text, price_line
+from tui.tune.tune_source import TuneSource
 from tui.widgets.confirm import Confirm
 from tui.widgets.price_table import PriceTable
-from tuning.calibration import calibration
+from tuning.judgement.calibration import calibration
 from tuning.verdict.outlook import Price
 
 __all__ = ("keeper", "model")  # fixtures

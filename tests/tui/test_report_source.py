@@ -6,9 +6,9 @@ from store.database import open_reader, open_writer
 from store.location import database_file
 from store.records import SessionRecord
 from tests.tui.judged_session import keep, with_winner
-from tui.noise_source import noise_of
-from tui.report_source import READ_S, ReportSource
-from tui.tune_source import ViewSource
+from tui.sessions.report_source import READ_S, ReportSource
+from tui.tune.noise_source import noise_of
+from tui.tune.tune_source import ViewSource
 from tuning.document import Heading
 
 NOW = "2026-11-30T12:00:00.000Z"

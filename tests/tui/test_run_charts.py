@@ -14,11 +14,11 @@ from store.records import SampleRecord
 from tests.tui.panel_samples import HOSTILE_NUMBERS, HOSTILE_TEXTS, START, STARVED, scraped
 from tests.tui.run_recording import BEGIN, RUN_S, sample, samples
 from tests.tui.tune_session import stamp
-from tui import run_series
 from tui.braille import canvas
 from tui.chart import Point, round_top, time_ticks
 from tui.chart_stack import Frame, axis_rows, figure, panel_rows, scale_label
-from tui.run_charts import Charts, Panel, charts
+from tui.runs import run_series
+from tui.runs.run_charts import Charts, Panel, charts
 
 ZERO = parse_utc(stamp(BEGIN)).timestamp()
 OWN = (0.0, float(RUN_S))

@@ -16,8 +16,8 @@ from tests.tui.panel_samples import HOSTILE_NUMBERS, HOSTILE_TEXTS
 from tests.tui.run_recording import BEGIN, record_run, sample, samples
 from tests.tui.tune_session import stamp
 from tui.app import LlmtuneApp
-from tui.run_source import RunSource, load_began
-from tui.run_words import found_words
+from tui.runs.run_source import RunSource, load_began
+from tui.runs.run_words import found_words
 from tui.screens.run_charts import RunChartsScreen, fitted, open_history
 from tui.screens.run_list import RunListScreen
 from tui.screens.servers import ServersScreen
@@ -211,7 +211,7 @@ async def test_the_history_of_a_server_opens_from_the_servers(data_dir: Path) ->
 
 
 async def test_what_runs_is_followed(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui.run_source.FOLLOW_S", 0.0)
+    monkeypatch.setattr("tui.runs.run_source.FOLLOW_S", 0.0)
     _, server_id, run_id = record_run(
         data_dir, samples(-10, 20), state="running", finished_at=None, metrics={}, raw={}, limited_by=None
     )

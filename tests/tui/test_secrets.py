@@ -13,15 +13,15 @@ from pathlib import Path
 import pytest
 
 from engine.keeper.places import keeper_places
-from engine.ports import free_port
-from engine.process import command_line as process_line
-from engine.process import markers
+from engine.processes.ports import free_port
+from engine.processes.process import command_line as process_line
+from engine.processes.process import markers
 from store.database import open_reader
 from store.location import database_file
 from store.records import ServerRecord
 from tests.engine.server_stand_in import STAND_IN
 from tui.cli import main
-from tui.server_text import command_line, details
+from tui.servers.server_text import command_line, details
 from tui.widgets.log_view import LogTail
 
 KEY, TOKEN, PASSWORD = "k3y-of-this-server", "hf_abcdefghijklmnopqrstuvwxyz0123456789", "pa55word-of-mine"

@@ -12,14 +12,14 @@ from engine.records import EngineError
 from store.records import ServerRecord
 from store.writer import Writer
 from tests.tui.conftest import NOW, fed, screen_text, server
-from tui import server_form
 from tui.app import LlmtuneApp
 from tui.screens.monitor import MonitorScreen
 from tui.screens.new_server import NewServer
 from tui.screens.server_details import ServerDetails
 from tui.screens.servers import ServersScreen
-from tui.server_form import Wish, read_wish
-from tui.server_text import checklist, command_line
+from tui.servers import server_form
+from tui.servers.server_form import Wish, read_wish
+from tui.servers.server_text import checklist, command_line
 from tui.widgets.confirm import Confirm
 from tui.widgets.copy import CopyPanel
 from tui.widgets.log_view import KEPT_LINES, TAIL_BYTES, LogTail
@@ -262,8 +262,8 @@ def test_a_wish_reads_environment_host_and_port_of_a_pasted_line() -> None:
 
 def test_a_free_port_is_found_where_none_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[Any] = []
-    monkeypatch.setattr("engine.installation.find_vllm", lambda *_: "installation")
-    monkeypatch.setattr("engine.ports.free_port", lambda host: 8042)
+    monkeypatch.setattr("engine.launch.installation.find_vllm", lambda *_: "installation")
+    monkeypatch.setattr("engine.processes.ports.free_port", lambda host: 8042)
     monkeypatch.setattr("engine.hand_servers.start_server", lambda *args: started.append(args) or 7)
     assert server_form.start_wish(tmp_path, None, read_wish("org/model")) == 7
     assert (started[0][2].port, started[0][3]) == (8042, "model")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from engine.keeper.hold import only_keeper
-from engine.process import MARKER_VARIABLE, marked
+from engine.processes.process import MARKER_VARIABLE, marked
 from store.clock import utc_now
 from store.database import open_reader, open_writer
 from store.errors import NotFound, StoreError, StoreFull
@@ -18,7 +18,7 @@ from store.location import database_file
 from store.records import RunRecord, ServerRecord, SessionRecord
 from store.writer import Writer
 from tests.tui.recorded import record
-from tui.session_files import delete, export
+from tui.sessions.session_files import delete, export
 
 
 @pytest.fixture

@@ -15,12 +15,12 @@ from store.reader import Reader
 from store.records import SessionRecord
 from tests.tui.test_tune import LARGE, SMALL, app_on, said, text_of, until
 from tests.tui.tune_session import HOSTILE, record_session, session_in
-from tui import session_files
 from tui.screens import base
 from tui.screens.plot import PlotScreen
 from tui.screens.session_report import SessionReportScreen
 from tui.screens.sessions import SessionsScreen, SessionTable
-from tui.sessions_view import MOST_JUDGED, SessionsSource, matching, session_line
+from tui.sessions import session_files
+from tui.sessions.sessions_view import MOST_JUDGED, SessionsSource, matching, session_line
 from tui.widgets.choose import Choose
 from tui.widgets.confirm import Confirm
 from tui.widgets.copy import CopyPanel

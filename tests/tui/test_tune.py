@@ -26,7 +26,7 @@ from tui.widgets.grid_editor import GridEditor
 from tui.widgets.results_table import ResultsTable
 from tui.widgets.status_line import StatusLine
 from tui.widgets.workload_form import WorkloadForm
-from tuning.demo import demo_plan
+from tuning.plans.demo import demo_plan
 from tuning.sessions import MachineChanged
 
 SMALL, LARGE = (80, 24), (140, 45)

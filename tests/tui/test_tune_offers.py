@@ -10,7 +10,7 @@ from store.location import database_file
 from store.records import LaunchRecord, SessionRecord
 from tests.tui.test_tune import SMALL, Keeper, app_on, keeper, on_tune, until  # noqa: F401 - a fixture
 from tests.tui.tune_session import session_in
-from tui.tune_source import read_view
+from tui.tune.tune_source import read_view
 from tui.widgets.ask_line import AskLine
 
 

@@ -9,16 +9,16 @@ import pytest
 from store.database import open_reader
 from tests.tui import tune_session
 from tests.tui.tune_session import session_in
-from tui import plot_view, tune_lines, tune_table
-from tui.grid_text import dimensions_of, parse_points, settings_of
 from tui.metric_text import effect_text, metric_value, next_metric, ratio
-from tui.plan_form import PlanForm, form_of, plan_of
-from tui.plan_preview import Basis, budget_line, cost_text, left_out, measured_basis, preview
-from tui.tune_source import read_view
-from tui.tune_view import TuneView, launch_name, serve_line
+from tui.tune import plot_view, tune_lines, tune_table
+from tui.tune.grid_text import dimensions_of, parse_points, settings_of
+from tui.tune.plan_form import PlanForm, form_of, plan_of
+from tui.tune.plan_preview import Basis, budget_line, cost_text, left_out, measured_basis, preview
+from tui.tune.tune_source import read_view
+from tui.tune.tune_view import TuneView, launch_name, serve_line
 from tui.widgets.workload_form import form_values, workload_of
-from tuning.demo import demo_plan
 from tuning.figures import duration_text
+from tuning.plans.demo import demo_plan
 from tuning.records import RUN_METRICS, Candidate, Effect, Plan, PlanError, Summary
 
 

@@ -17,17 +17,17 @@ from tests.tui.conftest import server
 from tests.tui.judged_session import keep, with_winner
 from tests.tui.test_tune import LARGE, SMALL, app_on, on_tune, said, text_of, until
 from tests.tuning.played_sessions import Truth, plan_of, play
-from tui import tune_table
-from tui.pareto_view import pareto_plot
 from tui.screens import base, serving
 from tui.screens.pareto import ParetoScreen
 from tui.screens.servers import ServersScreen
 from tui.screens.session_report import SessionReportScreen
-from tui.server_form import Wish
-from tui.serving import to_serve, wish_of
-from tui.tune_source import read_view
-from tui.tune_view import TuneView
-from tui.verdict_cells import candidate_line, limits_word, noise_line, sentence, verdict_words
+from tui.servers.server_form import Wish
+from tui.tune import tune_table
+from tui.tune.pareto_view import pareto_plot
+from tui.tune.serving import to_serve, wish_of
+from tui.tune.tune_source import read_view
+from tui.tune.tune_view import TuneView
+from tui.tune.verdict_cells import candidate_line, limits_word, noise_line, sentence, verdict_words
 from tui.widgets.confirm import Confirm
 from tui.widgets.results_table import ResultsTable
 from tui.widgets.server_table import ServerTable
@@ -286,8 +286,8 @@ class Guard:
 
 guard = Guard()
 sys.meta_path.insert(0, guard)
-import tui.finding
-tui.finding.finder = lambda: tuple
+import tui.monitor.finding
+tui.monitor.finding.finder = lambda: tuple
 import tui.app
 tui.app.LOAD_AFTER_S = 1000.0
 from tui.app import LlmtuneApp

@@ -10,8 +10,8 @@ from store.reader import Reader
 from store.records import EventRecord, RunRecord, SampleRecord, SessionRecord
 from store.writer import Writer
 from tests.tui.tune_session import record_session, stamp
-from tui.tune_source import KEPT_VIEWS, REREAD_S, ViewSource
-from tui.tune_view import TuneView
+from tui.tune.tune_source import KEPT_VIEWS, REREAD_S, ViewSource
+from tui.tune.tune_view import TuneView
 
 NOW = stamp(3000)
 

@@ -7,11 +7,11 @@ from engine.discovery import FoundServer
 from store.clock import format_utc
 from store.records import SampleRecord
 from tests.tui.conftest import NOW, busy_samples, server
+from tui.monitor.subject import Look, subject_of
+from tui.monitor.watched import Watched
+from tui.monitor.watching import FORGET_S, OurReading, Watching
 from tui.panels.overview import Overview, overview_rows
 from tui.panels.row import text_of
-from tui.subject import Look, subject_of
-from tui.watched import Watched
-from tui.watching import FORGET_S, OurReading, Watching
 
 T0 = NOW.timestamp()
 

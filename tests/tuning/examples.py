@@ -7,8 +7,8 @@ from typing import Any
 from engine.records import BenchOutcome
 from store.clock import format_utc
 from store.records import LaunchRecord, RunRecord, SessionRecord
-from tuning.grid import candidates
-from tuning.plan_json import plan_json
+from tuning.plans.grid import candidates
+from tuning.plans.plan_json import plan_json
 from tuning.records import Candidate, Decide, Plan, Workload
 
 BEGAN = datetime(2026, 11, 30, 10, tzinfo=UTC)

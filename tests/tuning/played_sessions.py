@@ -12,13 +12,13 @@ from typing import Any
 from store.records import LaunchRecord, RunRecord, SessionRecord
 from tests.tuning.examples import launch, random_workload, run, session
 from tests.tuning.examples import plan as example_plan
-from tuning.deciding import KEY, deciding_json, deciding_of
-from tuning.grid import candidates
 from tuning.judged import Judgement
-from tuning.judging import judge
-from tuning.leaving import JUDGED
+from tuning.judgement.deciding import KEY, deciding_json, deciding_of
+from tuning.judgement.judging import judge
+from tuning.judgement.leaving import JUDGED
+from tuning.plans.grid import candidates
 from tuning.records import Decide, Plan
-from tuning.schedule import BASELINE, block_cells
+from tuning.scheduling.schedule import BASELINE, block_cells
 from tuning.verdict.design import baseline_launches
 from tuning.verdict.records import Prior
 

@@ -12,14 +12,14 @@ from store.database import open_reader, open_writer
 from store.reader import Reader
 from store.records import LaunchRecord, RunRecord, RunState, SessionRecord
 from store.writer import Writer
-from tuning.controls import Controls, Interrupted
-from tuning.deciding import deciding_json, deciding_of
-from tuning.grid import candidates
 from tuning.judged import Deciding, Judgement
-from tuning.judging import judge
-from tuning.plan_json import candidates_from_json, plan_json
+from tuning.judgement.deciding import deciding_json, deciding_of
+from tuning.judgement.judging import judge
+from tuning.plans.grid import candidates
+from tuning.plans.plan_json import candidates_from_json, plan_json
 from tuning.records import Candidate, Cell, Decide, Plan, PlannedRun, Workload
-from tuning.sweep import Judge, Sweep
+from tuning.sweeping.controls import Controls, Interrupted
+from tuning.sweeping.sweep import Judge, Sweep
 
 PLAN = Plan(
     name="rules",

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from tests.tuning.examples import outcome, prefix_workload, random_workload, sharegpt_workload
-from tuning.acceptance import rejection
+from tuning.checks.acceptance import rejection
 from tuning.checks.client import CLIENT_CPU_PERC, CLIENT_LAG_MS
 from tuning.checks.requests import requests_sent
 from tuning.records import Workload

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.tuning.examples import plan
-from tuning.additions import why_not_added
+from tuning.sweeping.additions import why_not_added
 
 KNOWN: list[dict[str, Any]] = [{}, {"max-num-seqs": 64}]
 

@@ -1,9 +1,9 @@
 import pytest
 
 from tests.tuning.examples import plan, prefix_workload, random_workload
-from tuning.budget import estimate, exhausted
-from tuning.grid import candidates
+from tuning.plans.grid import candidates
 from tuning.records import Budget, Decide
+from tuning.scheduling.budget import estimate, exhausted
 
 TWO = plan(
     workloads=(random_workload(warmup=1, repeats=3), prefix_workload(warmup=0, repeats=2)), decide=Decide(blocks=4)

@@ -14,10 +14,10 @@ from store.location import database_file
 from store.records import LaunchRecord, RunRecord, SessionRecord
 from tests.tuning.examples import plan, prefix_workload, random_workload
 from tests.tuning.test_sessions import INSTALLATION, MACHINE
-from tuning.calibration import calibration, prior_noise, with_blocks
-from tuning.deciding import session_deciding
+from tuning.judgement.calibration import calibration, prior_noise, with_blocks
+from tuning.judgement.deciding import session_deciding
 from tuning.records import Decide, Plan, PlanError
-from tuning.seeds import uniform
+from tuning.scheduling.seeds import uniform
 from tuning.sessions import create_session
 from tuning.verdict.records import Prior
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tuning.certainty import (
+from tuning.judgement.certainty import (
     ASSUMED_SD,
     ExpectedNoise,
     KnownNoise,

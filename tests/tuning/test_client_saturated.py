@@ -12,10 +12,10 @@ from engine.bench.client import open_bench
 from engine.records import BenchRequest, Installation
 from tests.engine.bench_server import bench_environ
 from tests.tuning.examples import random_workload
-from tuning.acceptance import findings, rejects
+from tuning.checks.acceptance import findings, rejects
 from tuning.checks.finding import RunFacts
+from tuning.plans.workload_args import bench_argv
 from tuning.run_metrics import run_metrics
-from tuning.workload_args import bench_argv
 
 CHUNKS = 2000  # of an answer
 FAST = random_workload(

@@ -1,6 +1,6 @@
 import pytest
 
-from tuning.condition import ConditionError, read_condition
+from tuning.plans.condition import ConditionError, read_condition
 
 POINT = {"max-num-batched-tokens": 2048, "max-num-seqs": 256, "util": 0.9, "dtype": "half", "eager": True}
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tuning.controls import Controls, Interrupted
+from tuning.sweeping.controls import Controls, Interrupted
 
 
 async def test_a_stop_cuts_short_what_is_in_hand() -> None:

@@ -1,10 +1,10 @@
 import pytest
 
 from tests.tuning.examples import launch
-from tuning.costs import Cost, cost_per_million
-from tuning.launch_counts import launch_counts
+from tuning.judgement.costs import Cost, cost_per_million
 from tuning.metric_meaning import meaning
 from tuning.records import RUN_METRICS, Summary
+from tuning.scheduling.launch_counts import launch_counts
 
 
 def test_a_million_tokens_at_the_price_of_the_hours_they_take() -> None:

@@ -1,9 +1,9 @@
 import pytest
 
-from tuning.budget import estimate
-from tuning.demo import demo_plan
-from tuning.grid import candidates
-from tuning.plan_flags import KNOBS
+from tuning.plans.demo import demo_plan
+from tuning.plans.grid import candidates
+from tuning.plans.plan_flags import KNOBS
+from tuning.scheduling.budget import estimate
 
 
 @pytest.mark.parametrize("gpu", [False, True])

@@ -9,7 +9,7 @@ import pytest
 from store.records import RunRecord
 from tests.tuning.examples import at
 from tests.tuning.played_sessions import Played, Truth, plan_of, play
-from tuning.effects import moderated_effects
+from tuning.judgement.effects import moderated_effects
 from tuning.records import Effect, SessionResult
 from tuning.results import session_result
 from tuning.verdict.boundary import bars

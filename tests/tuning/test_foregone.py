@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from engine.failures.table import CLASSES
-from tuning.foregone import _ALIKE, Failed, smaller_that_starts, why_foregone
+from tuning.plans.foregone import _ALIKE, Failed, smaller_that_starts, why_foregone
 from tuning.records import Candidate
 
 UTIL, TOKENS, SEQS, LENGTH = "gpu-memory-utilization", "max-num-batched-tokens", "max-num-seqs", "max-model-len"

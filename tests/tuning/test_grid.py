@@ -1,5 +1,5 @@
 from tests.tuning.examples import plan
-from tuning.grid import candidate_label, candidates
+from tuning.plans.grid import candidate_label, candidates
 from tuning.records import Candidate, Skipped
 
 KNOBS = {"max-num-batched-tokens": (2048, 8192), "gpu-memory-utilization": (0.9, 0.95), "max-num-seqs": (64, 256)}

@@ -8,9 +8,9 @@ import pytest
 from store.records import LaunchRecord, RunRecord
 from tests.tuning.examples import launch
 from tests.tuning.played_sessions import Played, Truth, add_block, add_launch, plan_of, play
-from tuning.deciding import ADDED, KEY, deciding_from_json, deciding_json, deciding_of, session_deciding
-from tuning.grid import candidates
 from tuning.judged import Judgement
+from tuning.judgement.deciding import ADDED, KEY, deciding_from_json, deciding_json, deciding_of, session_deciding
+from tuning.plans.grid import candidates
 from tuning.records import Candidate, Plan
 from tuning.verdict.boundary import bars
 from tuning.verdict.calibration import prior_of

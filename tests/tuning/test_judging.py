@@ -13,7 +13,7 @@ from tests.benchmarks.simulated_noise import Setting, draw, mixed
 from tests.benchmarks.simulated_sessions import play as simulate_play
 from tests.tuning.played_sessions import Truth, plan_of, play
 from tuning.judged import Judgement
-from tuning.judging import judge
+from tuning.judgement.judging import judge
 from tuning.records import Plan
 from tuning.verdict.look import latest, looks
 from tuning.verdict.records import LaunchValue, Rules

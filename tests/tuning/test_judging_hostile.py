@@ -11,9 +11,9 @@ import pytest
 from store.records import LaunchRecord, RunRecord
 from tests.tuning.examples import at
 from tests.tuning.played_sessions import Played, Truth, plan_of, play
-from tuning.deciding import ADDED
 from tuning.judged import Word
-from tuning.judging import judge
+from tuning.judgement.deciding import ADDED
+from tuning.judgement.judging import judge
 from tuning.results import session_result
 
 VALUES: tuple[Any, ...] = (None, 0.0, -1.0, math.nan, math.inf, -math.inf, 1e308, 5e-324, 1.0)

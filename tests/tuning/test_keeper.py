@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from engine.bench.client import Bench
-from engine.installation import find_vllm
 from engine.keeper import port_lease
 from engine.keeper.hold import only_keeper
-from engine.process import MARKER_VARIABLE, identify, marked
-from engine.recorder import Recorder
+from engine.launch.installation import find_vllm
+from engine.processes.process import MARKER_VARIABLE, identify, marked
 from engine.records import EngineError
+from engine.samples.recorder import Recorder
 from store.database import open_reader, open_writer
 from store.errors import StoreFull
 from store.location import database_file
@@ -28,10 +28,10 @@ from tests.engine.server_stand_in import own_port
 from tests.faults.stand_in_vllm import make_installation, make_model
 from tuning import sessions
 from tuning.keeper import SessionKeeper
-from tuning.leftovers import close_session
-from tuning.on_finish import run_on_finish
-from tuning.plan_file import read_plan
+from tuning.plans.plan_file import read_plan
 from tuning.sessions import create_session, session_plan, start_keeper
+from tuning.sweeping.leftovers import close_session
+from tuning.sweeping.on_finish import run_on_finish
 
 PLAN = """
 name = "kept"

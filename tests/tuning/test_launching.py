@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.gpu import GpuReader
+from engine.gpus.gpu import GpuReader
 from engine.keeper.journal import Journal
 from engine.records import LaunchFailed
 from store.clock import utc_now
@@ -12,9 +12,9 @@ from store.database import open_reader, open_writer
 from store.records import SessionRecord
 from tests.engine.fake_nvml import FakeNvml
 from tests.engine.server_stand_in import stand_in
-from tuning.controls import Controls
-from tuning.launching import Launching
 from tuning.records import Candidate, Cell, Plan
+from tuning.sweeping.controls import Controls
+from tuning.sweeping.launching import Launching
 
 
 async def test_the_row_of_a_failed_launch_holds_an_offer(tmp_path: Path) -> None:

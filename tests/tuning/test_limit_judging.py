@@ -8,7 +8,7 @@ from store.records import RunRecord
 from tests.tuning.examples import launch, run
 from tests.tuning.played_sessions import Played, Truth, plan_of, play
 from tuning.judged import Judgement, LimitJudgement
-from tuning.leaving import JUDGED
+from tuning.judgement.leaving import JUDGED
 
 QUIET = Truth(launch_sd=0.001, run_sd=0.001)
 FAST = replace(QUIET, effects={1: 0.08})

@@ -1,7 +1,7 @@
 import pytest
 
 from tuning.judged import Limit
-from tuning.limits import LimitError, read_limit
+from tuning.plans.limits import LimitError, read_limit
 
 
 def test_a_limit_names_a_workload_or_all() -> None:

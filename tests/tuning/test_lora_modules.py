@@ -6,13 +6,13 @@ from dataclasses import replace
 import pytest
 
 from tests.tuning.examples import plan, random_workload
-from tuning.grid import candidates
-from tuning.lora_modules import addressed, module_names, unknown
-from tuning.plan_file import plan_toml, read_plan
-from tuning.plan_json import plan_from_json, plan_json
+from tuning.plans.grid import candidates
+from tuning.plans.lora_modules import addressed, module_names, unknown
+from tuning.plans.plan_file import plan_toml, read_plan
+from tuning.plans.plan_json import plan_from_json, plan_json
+from tuning.plans.workload_args import bench_argv
 from tuning.records import Plan, PlanError
 from tuning.reporting.load import load_text
-from tuning.workload_args import bench_argv
 
 TWO = ["a=/adapters/a/1", '{"name": "b", "path": "/adapters/b/2"}']
 SETTINGS = {"enable-lora": True, "lora-modules": TWO, "max-loras": 2, "max-lora-rank": 16}

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from engine.bench.client import Bench, open_bench
-from engine.environment import child_environ
-from engine.gpu import GpuReader
-from engine.installation import find_vllm
+from engine.gpus.gpu import GpuReader
 from engine.keeper import port_lease
 from engine.keeper.journal import Journal, unsaid
+from engine.launch.environment import child_environ
+from engine.launch.installation import find_vllm
 from store.database import open_reader, open_writer
 from store.reader import Reader
 from store.records import RunRecord, SessionRecord
@@ -21,13 +21,13 @@ from tests.engine.fake_nvml import FakeNvml
 from tests.engine.server_stand_in import own_port
 from tests.faults.stand_in_vllm import make_installation, make_model
 from tests.tuning.examples import at, plan, random_workload, sharegpt_workload
-from tuning.block_runs import BlockRuns
 from tuning.checks.finding import Finding, evidence_of
-from tuning.controls import Controls
-from tuning.launching import Launching
+from tuning.plans.workload_args import bench_argv
 from tuning.records import Candidate, Cell, PlannedRun, Workload
-from tuning.seeds import retry_seed
-from tuning.workload_args import bench_argv
+from tuning.scheduling.seeds import retry_seed
+from tuning.sweeping.block_runs import BlockRuns
+from tuning.sweeping.controls import Controls
+from tuning.sweeping.launching import Launching
 
 HOT, CAPPED = 0x40, 0x4  # NVML's bits of hardware thermal slowdown and of the power cap
 CHAT = random_workload(requests=4, shape={"input_len": 8, "output_len": 4, "range_ratio": 0.0, "prefix_len": 0})
@@ -72,7 +72,7 @@ async def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("LLMTUNE_RUNTIME_DIR", str(tmp_path / "run"))
     monkeypatch.setattr(port_lease, "free_port", lambda host, start: own_port())
-    monkeypatch.setattr("tuning.measuring.DEATH_SHOWS_WITHIN_S", 0.05)
+    monkeypatch.setattr("tuning.sweeping.measuring.DEATH_SHOWS_WITHIN_S", 0.05)
     make_model(tmp_path / "model")
     installation = find_vllm(str(tmp_path / "vllm" / "bin" / "vllm"), os.environ)
     bench = await open_bench(installation, child_environ(installation.bin_dir, os.environ), tmp_path / "bench.log")
@@ -124,10 +124,10 @@ async def test_earlier_answers_are_held_against_the_baselines(session: Session) 
     (early,) = session.runs()
     assert early.id is not None
     session.writer.update(RunRecord, early.id, metrics={**usual, **few})
-    counted = "tuning.measuring.run_metrics"
+    counted = "tuning.sweeping.measuring.run_metrics"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(counted, lambda outcome, samples: {**usual, "duration_s": 1.0})
-        patch.setattr("tuning.measuring.bench_argv", lambda workload, *rest: bench_argv(CHAT, *rest))
+        patch.setattr("tuning.sweeping.measuring.bench_argv", lambda workload, *rest: bench_argv(CHAT, *rest))
         await session.launch(0, RUN, workload=talk)
         patch.setattr(counted, lambda outcome, samples: {**usual, **few, "duration_s": 1.0})
         await session.launch(2, RUN, workload=talk)

@@ -3,7 +3,7 @@ import random
 
 import pytest
 
-from tuning.pareto import default_latency, optimal, pareto
+from tuning.judgement.pareto import default_latency, optimal, pareto
 from tuning.records import Candidate, CandidateResult, Summary
 
 

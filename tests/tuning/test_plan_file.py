@@ -6,9 +6,9 @@ import pytest
 
 from engine.records import EngineError
 from tests.tuning.examples import plan, prefix_workload, random_workload, sharegpt_workload
-from tuning.demo import demo_plan
-from tuning.plan_file import load_plan, plan_toml, read_plan
-from tuning.plan_json import plan_from_json, plan_json
+from tuning.plans.demo import demo_plan
+from tuning.plans.plan_file import load_plan, plan_toml, read_plan
+from tuning.plans.plan_json import plan_from_json, plan_json
 from tuning.records import Budget, Decide, Plan, PlanError
 
 CONTRACT = """\

@@ -11,13 +11,13 @@ from engine.records import Installation
 from store.database import open_reader
 from store.location import database_file
 from tests.tuning.examples import plan
-from tuning.additions import why_not_added
-from tuning.plan_file import read_plan
-from tuning.plan_secrets import hidden_text
+from tuning.plans.plan_file import read_plan
+from tuning.plans.plan_secrets import hidden_text
 from tuning.records import PlanError
 from tuning.report import markdown, to_json
 from tuning.results import session_result
 from tuning.sessions import create_session
+from tuning.sweeping.additions import why_not_added
 
 TOKEN, PASSWORD = "hf_abcdefghijklmnopqrstuvwxyz0123456789", "pa55word-of-mine"
 URL = f"https://me:{PASSWORD}@host/x"

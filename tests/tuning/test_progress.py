@@ -4,8 +4,8 @@ import pytest
 
 from store.records import LaunchRecord, RunRecord, SessionRecord
 from tests.tuning.examples import at, launch, plan, run, session
-from tuning.progress import Progress, seconds_used
 from tuning.records import Decide, Plan
+from tuning.scheduling.progress import Progress, seconds_used
 
 PLAN = plan()  # 3 configurations, 2 blocks, 1 warm-up and 2 measured runs a launch
 

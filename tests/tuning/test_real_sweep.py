@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from engine.keeper.client import call, is_running
-from engine.process import identify, marked
+from engine.processes.process import identify, marked
 from engine.records import Installation
 from engine.stop import end_leftovers
 from store.database import open_reader
 from store.records import RunRecord, ServerRecord, SessionRecord
-from tuning.plan_file import read_plan
+from tuning.plans.plan_file import read_plan
 from tuning.sessions import create_session, start_keeper
 
 PLAN = """

@@ -11,8 +11,8 @@ from engine.records import Installation
 from store.database import open_reader
 from store.records import LaunchRecord, RunRecord, SessionRecord
 from tests.tuning.test_real_sweep import Store, data_dir, wait_for  # noqa: F401 - a fixture
-from tuning.judging import judge
-from tuning.plan_file import read_plan
+from tuning.judgement.judging import judge
+from tuning.plans.plan_file import read_plan
 from tuning.sessions import create_session, start_keeper
 
 PLAN = """

@@ -6,7 +6,7 @@ import pytest
 
 from store.records import LaunchRecord, RunRecord
 from tests.tuning.examples import at, launch, plan, prefix_workload, random_workload, run, session
-from tuning.deciding import deciding_metrics
+from tuning.judgement.deciding import deciding_metrics
 from tuning.records import Budget, CandidateResult, Decide, Effect, Plan, SessionResult
 from tuning.results import session_result
 from tuning.statistics import t_quantile

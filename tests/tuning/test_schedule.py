@@ -5,8 +5,8 @@ import pytest
 
 from tests.tuning.examples import plan, prefix_workload, random_workload
 from tuning.records import Cell
-from tuning.schedule import block_cells, launch_runs
-from tuning.seeds import RUNS_PER_LAUNCH, retry_seed, run_seed, uniform
+from tuning.scheduling.schedule import block_cells, launch_runs
+from tuning.scheduling.seeds import RUNS_PER_LAUNCH, retry_seed, run_seed, uniform
 
 SESSIONS = range(200)
 # Drawn once and kept: a session that is resumed by another Python must find its own order and seeds again.

@@ -5,7 +5,7 @@ from typing import Any
 from store.records import LaunchRecord, RunRecord
 from tests.tuning.examples import launch, plan, run, session
 from tuning.records import Cell
-from tuning.settling import complete_blocks, missing_runs, settled_cells
+from tuning.scheduling.settling import complete_blocks, missing_runs, settled_cells
 
 PLAN = plan()  # three configurations, one warm-up and two measured runs a launch
 CELL = Cell(0, 0, 1, 0)

@@ -8,9 +8,9 @@ import pytest
 from engine.records import LaunchFailed
 from store.records import RunState
 from tests.tuning.sweep_world import World, world_of
-from tuning.controls import Controls, Interrupted
 from tuning.records import Cell, PlannedRun
-from tuning.sweep import BaselineFailed
+from tuning.sweeping.controls import Controls, Interrupted
+from tuning.sweeping.sweep import BaselineFailed
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ import pytest
 from tests.benchmarks.simulated_noise import WRONG, Draws, Setting, draw, mixed
 from tests.benchmarks.simulated_sessions import play
 from tests.tuning.sweep_world import Metrics, World, world_of
-from tuning.controls import Controls
-from tuning.deciding import session_deciding
+from tuning.judgement.deciding import session_deciding
 from tuning.records import Cell, Decide, Plan, PlannedRun, Workload
+from tuning.sweeping.controls import Controls
 from tuning.verdict.design import baseline_launches
 from tuning.verdict.records import Rules
 

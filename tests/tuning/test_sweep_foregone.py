@@ -11,9 +11,9 @@ from store.clock import utc_now
 from store.database import open_reader, open_writer
 from store.records import LaunchRecord, SessionRecord
 from tests.tuning.sweep_world import World
-from tuning.controls import Controls
-from tuning.grid import candidate_label
+from tuning.plans.grid import candidate_label
 from tuning.records import Candidate, Cell
+from tuning.sweeping.controls import Controls
 
 SETTINGS = ({}, *({"gpu-memory-utilization": value} for value in (0.5, 0.6, 0.7, 0.9)))
 

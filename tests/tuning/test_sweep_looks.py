@@ -11,12 +11,12 @@ import pytest
 from engine.records import EngineError
 from store.records import LaunchRecord, RunRecord, RunState, SessionRecord
 from tests.tuning.sweep_world import PLAN, Metrics, World, world_of
-from tuning.calibration import calibration
-from tuning.controls import Controls, Interrupted
 from tuning.judged import Deciding, Judgement
-from tuning.leaving import reason_of
+from tuning.judgement.calibration import calibration
+from tuning.judgement.leaving import reason_of
 from tuning.records import Cell, Decide, Plan, PlannedRun
-from tuning.seeds import uniform
+from tuning.scheduling.seeds import uniform
+from tuning.sweeping.controls import Controls, Interrupted
 
 NOISE = 0.004  # of a run: uniform between ± half of it
 ONE = replace(PLAN, workloads=PLAN.workloads[:1], decide=Decide(blocks=4))

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from tuning.toml_lines import KeyPath, key_lines, line_of
+from tuning.plans.toml_lines import KeyPath, key_lines, line_of
 
 TEXT = """\
 # a comment with [brackets]

@@ -5,8 +5,8 @@ import pytest
 
 from engine.records import Installation
 from tests.tuning.examples import prefix_workload, random_workload, sharegpt_workload
+from tuning.plans.workload_args import bench_argv
 from tuning.records import Workload
-from tuning.workload_args import bench_argv
 
 PARSE = """
 import json, sys

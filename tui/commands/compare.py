@@ -8,8 +8,8 @@ from store.clock import utc_now
 from store.private_files import write_private
 from store.records import SessionRecord
 from tui.commands.places import data_place, reading
-from tui.comparison_files import comparison_text
 from tui.output import UsageError, say, say_json
+from tui.sessions.comparison_files import comparison_text
 from tuning.compared.comparing import compare, side_of
 from tuning.compared.records import SessionComparison, Side
 from tuning.compared.report_json import to_json

@@ -9,8 +9,8 @@ from engine.text import clean
 from store.records import SessionRecord
 from tui.commands.places import data_place, reading
 from tui.output import UsageError, complain, say, say_json
-from tuning.leftovers import close_session
 from tuning.sessions import MachineChanged, start_keeper
+from tuning.sweeping.leftovers import close_session
 
 
 def run(args: argparse.Namespace) -> int:

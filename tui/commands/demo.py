@@ -6,11 +6,11 @@ from pathlib import Path
 
 import psutil
 
-from engine.command import model_argument
+from engine.launch.command import model_argument
 from tui.commands.sweep import begin, watch
 from tui.output import UsageError
-from tuning.demo import demo_plan
-from tuning.plan_file import plan_toml
+from tuning.plans.demo import demo_plan
+from tuning.plans.plan_file import plan_toml
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 MODEL = Path("models") / "smollm2-135m"
@@ -25,7 +25,7 @@ def of_checkout(relative: Path) -> str | None:
 
 def have_gpu() -> bool:
     """Whether NVML shows a GPU; the plan's sizes differ."""
-    from engine.gpu import GpuReader
+    from engine.gpus.gpu import GpuReader
 
     reader = GpuReader()
     try:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from engine.explain import Explanation, explain
-from engine.flags import known_flags
-from engine.installation import find_vllm
+from engine.launch.flags import known_flags
+from engine.launch.installation import find_vllm
 from engine.text import clean
 from tui.metric_text import number
 from tui.output import UsageError, columns, say, say_json

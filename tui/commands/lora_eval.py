@@ -6,7 +6,7 @@ import sys
 import textwrap
 from typing import Any
 
-from engine.model import check_model
+from engine.launch.model import check_model
 from engine.text import clean
 from lora.evaluation import Evaluation, EvaluationSettings, evaluate, evaluation_record
 from lora.own_data import OwnData, own_data

@@ -4,7 +4,7 @@ import argparse
 import os
 from pathlib import Path
 
-from engine.installation import find_vllm
+from engine.launch.installation import find_vllm
 from engine.records import Installation, VllmNotFound
 from lora.adapter_files import AdapterUnfit
 from lora.base_model import BaseUnknown

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from engine.model import check_model
+from engine.launch.model import check_model
 from engine.text import clean
 from lora.data.counting import count_tokens
 from lora.data.examining import Count, examine

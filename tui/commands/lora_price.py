@@ -5,8 +5,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from engine.installation import find_vllm
-from engine.model import check_model
+from engine.launch.installation import find_vllm
+from engine.launch.model import check_model
 from engine.text import clean
 from lora.serving import given_rank, to_serve
 from store.private_files import write_new_private
@@ -14,10 +14,10 @@ from tui.commands.lora_serve import findings_told
 from tui.commands.places import data_place, reading
 from tui.commands.server import spec_of
 from tui.commands.sweep import begin, watch
-from tui.lora_price import Load, price_plan
+from tui.lora.price import Load, price_plan
 from tui.output import UsageError, say, say_json
-from tuning.grid import candidates
-from tuning.plan_file import plan_toml, read_plan
+from tuning.plans.grid import candidates
+from tuning.plans.plan_file import plan_toml, read_plan
 from tuning.records import Plan
 
 DONE = 0

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from engine.installation import find_vllm
+from engine.launch.installation import find_vllm
 from engine.records import EngineError
 from engine.text import clean
 from lora.records import LoraError

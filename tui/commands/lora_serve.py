@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from engine.command import served_name
 from engine.exposure import exposure_warnings
-from engine.installation import find_vllm
-from engine.model import check_model
-from engine.readiness import api_key, base_url
+from engine.launch.command import served_name
+from engine.launch.installation import find_vllm
+from engine.launch.model import check_model
+from engine.launch.readiness import api_key, base_url
 from engine.records import Installation, ServerSpec
 from engine.text import clean
 from lora.running import Running, open_api, put, require_takes

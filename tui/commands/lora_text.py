@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from engine.command import copyable
+from engine.launch.command import copyable
 from engine.text import clean
 from lora.adapter_findings import Finding
 from lora.importing import Examined, finding_json

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.hand_servers import stop_server
-from engine.model import check_model
+from engine.launch.model import check_model
 from engine.records import ModelUnfit
 from engine.text import clean
 from lora.base_model import BaseModel, BaseUnknown, read_base
@@ -22,8 +22,8 @@ from store.records import DatasetRecord, ServerRecord, TrainingRecord
 from tui.commands.lora_follow import follow
 from tui.commands.places import data_place, keeping, reading
 from tui.format import called, number, span
-from tui.lora_cost import Cost, cost_of
-from tui.lora_form import Wanted
+from tui.lora.cost import Cost, cost_of
+from tui.lora.form import Wanted
 from tui.output import UsageError, complain, say, say_json
 
 DONE, FAILED = 0, 1

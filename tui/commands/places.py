@@ -12,7 +12,7 @@ from store.location import data_dir, database_file
 from tui.output import complain
 
 if TYPE_CHECKING:
-    from engine.foreign_record import ForeignRecords
+    from engine.samples.foreign_record import ForeignRecords
     from store.reader import Reader
 
 
@@ -45,7 +45,7 @@ def reading(place: Path) -> Iterator["Reader"]:
 @contextmanager
 def recording(place: Path) -> Iterator["ForeignRecords"]:
     """Where samples of servers that are not ours are kept. Raises StoreError."""
-    from engine.foreign_record import WRITE_WITHIN_S, ForeignRecords
+    from engine.samples.foreign_record import WRITE_WITHIN_S, ForeignRecords
     from store.database import open_writer
 
     with open_writer(database_file(place), timeout_s=WRITE_WITHIN_S) as writer:

@@ -6,7 +6,7 @@ from pathlib import Path
 from store.private_files import write_private
 from tui.commands.places import data_place, reading
 from tui.output import UsageError, say
-from tui.session_files import report_text
+from tui.sessions.session_files import report_text
 
 FORMATS = ("md", "json", "csv", "html")
 

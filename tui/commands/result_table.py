@@ -9,11 +9,11 @@ from tui.metric_text import effect_text, metric_name, metric_value, money
 from tui.output import columns
 from tuning.figures import duration_text
 from tuning.judged import WorkloadJudgement
+from tuning.judgement.verdict_words import verdict_text
 from tuning.limited_by import agreed
 from tuning.records import CandidateResult, SessionResult
 from tuning.results import session_result
-from tuning.schedule import BASELINE
-from tuning.verdict_words import verdict_text
+from tuning.scheduling.schedule import BASELINE
 
 if TYPE_CHECKING:
     from store.reader import Reader

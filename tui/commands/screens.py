@@ -11,7 +11,7 @@ from tui.commands.places import data_place
 from tui.output import UsageError
 
 if TYPE_CHECKING:
-    from engine.foreign_record import ForeignRecords
+    from engine.samples.foreign_record import ForeignRecords
 
 
 def have_terminal() -> bool:

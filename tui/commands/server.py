@@ -5,12 +5,12 @@ import os
 import shlex
 from pathlib import Path
 
-from engine.command import model_argument, parse_serve, serve_argv, served_name
 from engine.exposure import exposure_warnings
-from engine.installation import find_vllm
 from engine.keeper.client import KeeperGone, call, is_running
-from engine.model import check_model
-from engine.ports import free_port
+from engine.launch.command import model_argument, parse_serve, serve_argv, served_name
+from engine.launch.installation import find_vllm
+from engine.launch.model import check_model
+from engine.processes.ports import free_port
 from engine.records import EngineError, ServerSpec
 from store.errors import NotFound
 from store.records import ACTIVE_SERVER_STATES, ServerRecord

@@ -8,19 +8,19 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from engine.beat import Past, looks
-from engine.bottleneck import Limit, what_limits
 from engine.discovery import ELSEWHERE, on_this_machine
-from engine.foreign_record import ForeignRecords
-from engine.gpu import GpuReader
-from engine.gpu_look import GpuLook
-from engine.limit_bars import LOOK_BACK_S
+from engine.gpus.gpu import GpuReader
+from engine.gpus.gpu_look import GpuLook
+from engine.limiting.bottleneck import Limit, what_limits
+from engine.limiting.limit_bars import LOOK_BACK_S
 from engine.records import GpuReading
-from engine.sample_record import to_record
-from engine.sampler import TIMEOUT_S, Sampler
-from engine.snapshot import snapshot_json
+from engine.samples.beat import Past, looks
+from engine.samples.foreign_record import ForeignRecords
+from engine.samples.sample_record import to_record
+from engine.samples.sampler import TIMEOUT_S, Sampler
+from engine.samples.snapshot import snapshot_json
+from engine.samples.window import Window
 from engine.text import clean
-from engine.window import Window
 from store.records import SampleRecord
 from tui.commands.monitor import server_url
 from tui.commands.places import data_place, recording

@@ -4,16 +4,16 @@ import argparse
 import os
 from pathlib import Path
 
-from engine.installation import find_vllm
 from engine.keeper.client import is_running
-from engine.model import check_model
+from engine.launch.installation import find_vllm
+from engine.launch.model import check_model
 from engine.records import EngineError
 from tui.commands.follow import finish, follow
 from tui.commands.places import keeping, reading
 from tui.commands.screens import have_terminal, open_screens
 from tui.output import UsageError, say
-from tuning.calibration import calibration, with_blocks
-from tuning.plan_file import plan_toml, read_plan
+from tuning.judgement.calibration import calibration, with_blocks
+from tuning.plans.plan_file import plan_toml, read_plan
 from tuning.records import Plan
 from tuning.sessions import create_session, start_keeper
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from engine.discovery import FoundServer, found_servers, on_this_machine
-from engine.knobs import Knobs, knobs_of, knobs_of_flags
+from engine.limiting.knobs import Knobs, knobs_of, knobs_of_flags
 from store.errors import NotFound
 from store.records import SampleRecord
 from tui.commands.places import reading

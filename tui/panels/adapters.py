@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.numbers import finite
-from engine.window import Window
+from engine.samples.window import Window
 from store.records import SampleRecord
 from tui.panels.reading import MOST_LABELS, last_answer
 from tui.panels.row import GOOD, MUTED, PLAIN, WARNING, Row, brief, fit, group, outside, title

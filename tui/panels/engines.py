@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.numbers import finite
-from engine.sample_record import kept_engines
-from engine.window import Window
+from engine.samples.sample_record import kept_engines
+from engine.samples.window import Window
 from store.records import SampleRecord
 from tui.panels.reading import last_answer
 from tui.panels.row import ERROR, GOOD, MUTED, PLAIN, STRONG, WARNING, Row, decimals_of, figure, fit, outside, title

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.numbers import finite
-from engine.sample_record import requests_finished
+from engine.samples.sample_record import requests_finished
 from engine.text import clean
 from tui.format import ABSENT
+from tui.monitor.subject import Subject
 from tui.panels.reading import a_second
 from tui.panels.row import (
     ACCENT,
@@ -22,7 +23,6 @@ from tui.panels.row import (
     fit,
     per_second,
 )
-from tui.subject import Subject
 from tui.widgets.spark import blocks
 
 LABEL_W, VALUE_W, NOTE_W = 10, 11, 27

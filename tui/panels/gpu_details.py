@@ -1,7 +1,7 @@
 """What else is known of one GPU: what is wrong first, then memory, energy, clocks, link, errors, who is on it."""
 
 from engine.gpu_owners import NOBODY, Owners
-from engine.window import Window
+from engine.samples.window import Window
 from tui.format import ABSENT
 from tui.panels.gpu_reading import GpuNow, ProcessNow, energy_j, energy_per_token
 from tui.panels.row import ACCENT, MUTED, PLAIN, STRONG, WARNING, Row, brief, figure, outside

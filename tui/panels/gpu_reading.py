@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.numbers import finite
-from engine.sample_record import kept_gpus
+from engine.samples.sample_record import kept_gpus
+from engine.samples.window import Window
 from engine.text import clean
-from engine.window import Window
 from store.records import SampleRecord
 
 _TEXT_W = 120

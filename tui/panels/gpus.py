@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from engine.gpu_owners import NOBODY, Owners
 from engine.numbers import sum_of_all
-from engine.window import Window
+from engine.samples.window import Window
 from tui.panels.gpu_details import DETAILS, LABEL_W, PROCESSES, VALUE_W, detail_rows
 from tui.panels.gpu_reading import GpuNow, gpus_of, note_of, process_counts
 from tui.panels.row import ACCENT, ERROR, MUTED, PLAIN, STRONG, WARNING, Piece, Row, figure, fit, outside

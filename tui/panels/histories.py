@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from engine.numbers import finite
-from engine.sample_record import requests_finished
+from engine.samples.sample_record import requests_finished
 from tui.panels.latencies import latency_text
 from tui.panels.row import ACCENT, MUTED, STRONG, WARNING, Row, brief, decimals_of, fit, last
 from tui.panels.slots import Make, Slots, gauge, growth_rate, percentile_of

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from engine.histograms import Percentile, mean, percentile
-from engine.window import Window
+from engine.samples.window import Window
+from engine.scrape.histograms import Percentile, mean, percentile
 from tui.format import ABSENT
 from tui.panels.row import ACCENT, MUTED, PLAIN, STRONG, Piece, Row, figure, fit, last
 from tui.widgets.spark import blocks

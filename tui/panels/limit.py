@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len
 
-from engine.bottleneck import Limit
+from engine.limiting.bottleneck import Limit
 from engine.text import clean
 from tui.panels.row import ACCENT, GOOD, MUTED, PLAIN, STRONG, WARNING, Piece, Row, fit, outside
 

@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.bottleneck import Limit
-from engine.histograms import Percentile, percentile
+from engine.limiting.bottleneck import Limit
+from engine.scrape.histograms import Percentile, percentile
 from tui.format import ABSENT, called, number, rate
+from tui.monitor.subject import NOT_OURS, Subject
 from tui.panels.row import ACCENT, MUTED, PLAIN, STRONG, Row, figure, fit, outside
-from tui.subject import NOT_OURS, Subject
 
 STATE_W, NAME_W, ADDRESS_W = 18, 16, 17
 LIMIT_W, WHOLE_W = 93, 112  # narrower, first the address goes, then what limits it

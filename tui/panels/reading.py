@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from engine.numbers import finite
-from engine.window import Window
+from engine.samples.window import Window
 from store.records import SampleRecord
-from tui.liveness import answered
+from tui.monitor.liveness import answered
 
 MOST_LABELS = 6  # of one group: reasons, sources, adapters. Their number is the server's, and may be anything
 

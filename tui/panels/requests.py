@@ -2,10 +2,10 @@
 
 import math
 
-from engine.histograms import Percentile, mean, percentile
 from engine.records import Histogram
-from engine.sample_record import requests_finished
-from engine.window import Window
+from engine.samples.sample_record import requests_finished
+from engine.samples.window import Window
+from engine.scrape.histograms import Percentile, mean, percentile
 from tui.format import ABSENT
 from tui.panels.gpu_reading import energy_j
 from tui.panels.latencies import latency_text

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from engine.numbers import finite
-from engine.sample_record import kept_engines
-from engine.window import Window
+from engine.samples.sample_record import kept_engines
+from engine.samples.window import Window
 from store.clock import format_utc, unix_seconds
 from store.records import SampleRecord
 from tui.format import ABSENT, local_clock

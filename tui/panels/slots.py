@@ -9,9 +9,9 @@ from itertools import pairwise
 from statistics import median
 from typing import TypeVar
 
-from engine.histograms import between, percentile
-from engine.sample_record import histogram_of
-from engine.window import Window
+from engine.samples.sample_record import histogram_of
+from engine.samples.window import Window
+from engine.scrape.histograms import between, percentile
 from store.clock import unix_seconds
 from store.records import SampleRecord
 

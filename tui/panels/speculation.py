@@ -1,6 +1,6 @@
 """Speculative decoding over a window: how much of what is drafted is accepted, and up to which position."""
 
-from engine.window import Window
+from engine.samples.window import Window
 from tui.panels.reading import a_second, growths, last_answer, numbers, share_perc
 from tui.panels.row import ACCENT, MUTED, PLAIN, Row, brief, decimals_of, figure, fit, named, title
 from tui.widgets.spark import bar

@@ -5,8 +5,8 @@ from textwrap import wrap
 from rich.cells import cell_len
 
 from engine.text import clean
+from tui.monitor.subject import NO_SERVER, Subject
 from tui.panels.row import ERROR, MUTED, PLAIN, STRONG, Piece, Row, fit, last, outside, width_of
-from tui.subject import NO_SERVER, Subject
 
 GAP: Piece = ("  ", PLAIN)
 TROUBLE_LINES = 2

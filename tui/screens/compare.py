@@ -7,9 +7,9 @@ from textual import work
 from textual.binding import Binding, BindingType
 
 from store.clock import utc_now
-from tui import comparison_files
 from tui.screens.base import Number
 from tui.screens.document import DocumentScreen
+from tui.sessions import comparison_files
 from tui.widgets.choose import Choose
 from tui.widgets.copy import CopyPanel
 from tuning.compared.comparing import compare, side_of

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tui.shown_json import shown_json
-from tui.subject import Subject
+from tui.monitor.shown_json import shown_json
+from tui.monitor.subject import Subject
 from tui.widgets.choose import Choose
 from tui.widgets.copy import CopyPanel
 

@@ -3,8 +3,8 @@
 from textual import work
 
 from store.errors import StoreError
-from tui import session_files
 from tui.screens.base import LlmtuneScreen
+from tui.sessions import session_files
 from tui.widgets.choose import Choose
 
 FORMATS = {"h": "html", "m": "md", "j": "json", "c": "csv"}

@@ -11,10 +11,10 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Static
 
-from tui.imports_view import TITLES, ImportLine, import_lines, matching
 from tui.screens.base import Number
 from tui.screens.document import DocumentScreen
 from tui.screens.filtering import FilteringScreen
+from tui.sessions.imports_view import TITLES, ImportLine, import_lines, matching
 from tui.widgets.copy import CopyPanel
 from tui.widgets.line_list import LineList, in_columns
 from tuning.document import Part

@@ -11,11 +11,11 @@ from textual.widgets import Input
 
 from engine.keeper.client import is_running
 from store.records import TrainingRecord
-from tui import lora_deeds
-from tui.lora_details import TrainingDetails
-from tui.lora_legend import LEGEND
-from tui.lora_lines import KINDS, Kind, matching
-from tui.lora_source import LoraSnapshot, LoraSource
+from tui.lora import deeds as lora_deeds
+from tui.lora.details import TrainingDetails
+from tui.lora.legend import LEGEND
+from tui.lora.lines import KINDS, Kind, matching
+from tui.lora.source import LoraSnapshot, LoraSource
 from tui.palette import Command
 from tui.screens.base import Number
 from tui.screens.filtering import FilteringScreen

@@ -12,9 +12,9 @@ from lora.registry import require_unchanged
 from store.records import AdapterRecord, EvaluationRecord
 from tui.commands.lora_import import installed
 from tui.commands.lora_text import examined_lines
-from tui.lora_details import AdapterDetails
-from tui.lora_documents import adapter_parts
-from tui.lora_source import LoraSource
+from tui.lora.details import AdapterDetails
+from tui.lora.documents import adapter_parts
+from tui.lora.source import LoraSource
 from tui.screens.base import Number
 from tui.screens.document import DocumentScreen
 from tuning.document import Part

@@ -15,7 +15,7 @@ from store.records import AdapterRecord, ServerRecord
 from tui import errands
 from tui.errands import Errand
 from tui.format import span
-from tui.lora_source import LoraSnapshot
+from tui.lora.source import LoraSnapshot
 from tui.screens.base import LlmtuneScreen
 from tui.widgets.ask_line import AskLine
 from tui.widgets.choose import Choose

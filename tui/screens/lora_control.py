@@ -5,7 +5,7 @@ from textual import work
 from engine.records import EngineError
 from store.errors import StoreError
 from store.records import TrainingRecord
-from tui import lora_deeds
+from tui.lora import deeds as lora_deeds
 from tui.screens.base import LlmtuneScreen
 from tui.widgets.confirm import Confirm
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from tui.lora_details import DatasetDetails
-from tui.lora_documents import dataset_parts
+from tui.lora.details import DatasetDetails
+from tui.lora.documents import dataset_parts
 from tui.screens.base import Number
 from tui.screens.document import MARGIN, DocumentScreen
 from tuning.document import Part

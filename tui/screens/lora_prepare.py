@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from engine.model import check_model
+from engine.launch.model import check_model
 from engine.text import clean
 from lora.data.counting import count_tokens
 from lora.data.examining import Count, examine

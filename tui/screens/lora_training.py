@@ -6,10 +6,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from engine.keeper.client import is_running
-from tui import lora_deeds
-from tui.lora_details import TrainingDetails
-from tui.lora_legend import LEGEND
-from tui.lora_source import LoraSource
+from tui.lora import deeds as lora_deeds
+from tui.lora.details import TrainingDetails
+from tui.lora.legend import LEGEND
+from tui.lora.source import LoraSource
 from tui.screens.base import Number
 from tui.screens.lora_control import TrainingControl
 from tui.widgets.lora_details import DetailLines

@@ -10,16 +10,16 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from engine.gpu_owners import NOBODY, Owners
-from tui.foreign import ForeignServer
-from tui.monitor_legend import LEGEND
-from tui.monitor_reading import MonitorSnapshot, read_servers
+from tui.monitor.foreign import ForeignServer
+from tui.monitor.monitor_legend import LEGEND
+from tui.monitor.monitor_reading import MonitorSnapshot, read_servers
+from tui.monitor.subject import Look, Subject, subject_of
+from tui.monitor.surroundings import Surroundings
+from tui.monitor.watched import WINDOWS_S
+from tui.monitor.watching import Key, Watching
 from tui.palette import Command
 from tui.panels.overview import Overview
 from tui.screens.base import LlmtuneScreen
-from tui.subject import Look, Subject, subject_of
-from tui.surroundings import Surroundings
-from tui.watched import WINDOWS_S
-from tui.watching import Key, Watching
 from tui.widgets.monitor_panel import MonitorPanel, is_tall
 
 if TYPE_CHECKING:

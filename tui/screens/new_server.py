@@ -14,7 +14,7 @@ from engine.records import EngineError
 from engine.text import clean, redact
 from store.errors import StoreError
 from tui.screens.base import Late
-from tui.server_form import Wish, read_wish, start_wish, wish_warnings
+from tui.servers.server_form import Wish, read_wish, start_wish, wish_warnings
 
 
 class LineInput(Input):

@@ -10,9 +10,10 @@ from textual.widgets import Static
 
 from engine.text import clean
 from store.clock import utc_now
-from tui import chart, pareto_view
+from tui import chart
 from tui.screens.base import LlmtuneScreen, Number
-from tui.tune_view import TuneView
+from tui.tune import pareto_view
+from tui.tune.tune_view import TuneView
 
 if TYPE_CHECKING:
     from store.reader import Reader

@@ -7,25 +7,25 @@ from textual import on, work
 from textual.binding import Binding
 from textual.worker import get_current_worker
 
-from engine.installation import find_vllm
+from engine.launch.installation import find_vllm
 from engine.records import EngineError
 from engine.text import clean
 from store.errors import StoreError
 from store.private_files import write_new_private
-from tui import plan_preview
 from tui.commands.demo import MODEL, VLLM, of_checkout
 from tui.metric_text import money
-from tui.plan_form import PlanForm, form_of
-from tui.plan_preview import Basis, Preview
 from tui.screens.base import LlmtuneScreen
+from tui.tune import plan_preview
+from tui.tune.plan_form import PlanForm, form_of
+from tui.tune.plan_preview import Basis, Preview
 from tui.widgets.ask_line import AskLine
 from tui.widgets.confirm import Confirm
 from tui.widgets.grid_editor import GridEditor
-from tuning import certainty
-from tuning.calibration import calibration
-from tuning.demo import demo_plan
 from tuning.figures import duration_text
-from tuning.plan_file import load_plan, plan_toml
+from tuning.judgement import certainty
+from tuning.judgement.calibration import calibration
+from tuning.plans.demo import demo_plan
+from tuning.plans.plan_file import load_plan, plan_toml
 from tuning.records import Plan, PlanError
 from tuning.sessions import create_session, start_keeper
 from tuning.verdict.outlook import Price

@@ -9,10 +9,11 @@ from textual.widgets import Static
 
 from engine.text import clean
 from store.clock import utc_now
-from tui import chart, plot_view
+from tui import chart
 from tui.metric_text import metric_name, next_metric
 from tui.screens.base import LlmtuneScreen, Number
-from tui.tune_view import TuneView
+from tui.tune import plot_view
+from tui.tune.tune_view import TuneView
 
 if TYPE_CHECKING:
     from store.reader import Reader

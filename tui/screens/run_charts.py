@@ -14,9 +14,9 @@ from textual.widgets import Static
 from store.errors import StoreError
 from tui.format import span
 from tui.palette import Command
-from tui.run_charts import Mark
-from tui.run_export import export_samples
-from tui.run_source import ChartsSource, ChartsView, RunSource, ServerSource
+from tui.runs.run_charts import Mark
+from tui.runs.run_export import export_samples
+from tui.runs.run_source import ChartsSource, ChartsView, RunSource, ServerSource
 from tui.screens.base import LlmtuneScreen, Number
 from tui.widgets.chart_stack import ChartStack
 from tui.widgets.copy import CopyPanel

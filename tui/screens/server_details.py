@@ -15,7 +15,7 @@ from engine.text import clean
 from store.records import EventRecord, ServerRecord
 from tui.app import LlmtuneApp
 from tui.format import local_clock
-from tui.server_text import command_line, detail_lines, details
+from tui.servers.server_text import command_line, detail_lines, details
 from tui.widgets.copy import CopyPanel
 
 

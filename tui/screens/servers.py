@@ -19,8 +19,8 @@ from tui.screens.base import LlmtuneScreen, Number
 from tui.screens.new_server import NewServer
 from tui.screens.run_charts import open_history
 from tui.screens.server_details import ServerDetails
-from tui.server_text import checklist, command_line, detail_lines, details, flow
-from tui.servers_source import ServersSnapshot, ServersSource
+from tui.servers.server_text import checklist, command_line, detail_lines, details, flow
+from tui.servers.servers_source import ServersSnapshot, ServersSource
 from tui.state_words import state_words
 from tui.widgets.confirm import Confirm
 from tui.widgets.copy import CopyPanel

@@ -5,9 +5,9 @@ from textual import work
 from engine.records import EngineError
 from store.errors import StoreError
 from tui.screens.base import LlmtuneScreen
-from tui.server_form import Wish, start_wish
-from tui.serving import serve_question, to_serve, vllm_of, wish_of
-from tui.tune_view import LIVE_STATES, TuneView
+from tui.servers.server_form import Wish, start_wish
+from tui.tune.serving import serve_question, to_serve, vllm_of, wish_of
+from tui.tune.tune_view import LIVE_STATES, TuneView
 from tui.widgets.confirm import Confirm
 from tuning.records import Candidate
 

@@ -13,18 +13,18 @@ from engine.text import clean
 from store.clock import utc_now
 from tui.document_text import document_content
 from tui.format import local_clock, local_minute
-from tui.grid_text import value_text
-from tui.report_source import ReportSnapshot, ReportSource
 from tui.screens.base import Number
 from tui.screens.exporting import ExportingScreen
 from tui.screens.pareto import ParetoScreen
 from tui.screens.plot import PlotScreen
 from tui.screens.run_list import RunListScreen
 from tui.screens.serving import ServingScreen
-from tui.tune_lines import failure_lines
-from tui.tune_view import TuneView, serve_line
-from tui.verdict_cells import note_lines
-from tui.verdict_legend import VERDICT_LEGEND
+from tui.sessions.report_source import ReportSnapshot, ReportSource
+from tui.tune.grid_text import value_text
+from tui.tune.tune_lines import failure_lines
+from tui.tune.tune_view import TuneView, serve_line
+from tui.tune.verdict_cells import note_lines
+from tui.tune.verdict_legend import VERDICT_LEGEND
 from tui.widgets.copy import CopyPanel
 from tui.widgets.session_panel import SessionPanel
 

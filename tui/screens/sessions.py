@@ -10,15 +10,15 @@ from textual.content import Content
 from textual.widgets import Static
 
 from store.errors import StoreError
-from tui import session_files
 from tui.palette import Command
 from tui.screens.base import Number
 from tui.screens.exporting import ExportingScreen
 from tui.screens.filtering import FilteringScreen
 from tui.screens.plot import PlotScreen
 from tui.screens.session_report import SessionReportScreen
-from tui.sessions_view import TITLES, SessionLine, SessionsSnapshot, SessionsSource, matching
-from tui.tune_view import TuneView
+from tui.sessions import session_files
+from tui.sessions.sessions_view import TITLES, SessionLine, SessionsSnapshot, SessionsSource, matching
+from tui.tune.tune_view import TuneView
 from tui.widgets.confirm import Confirm
 from tui.widgets.copy import CopyPanel
 from tui.widgets.line_list import LineList, in_columns

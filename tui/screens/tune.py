@@ -13,7 +13,6 @@ from engine.keeper.client import call
 from engine.records import EngineError
 from store.clock import utc_now
 from store.errors import StoreError
-from tui.grid_text import settings_of, settings_text
 from tui.hindrance import hindrance
 from tui.metric_text import metric_name
 from tui.palette import Command
@@ -22,15 +21,16 @@ from tui.screens.pareto import ParetoScreen
 from tui.screens.plan_editing import EDIT_BINDINGS, PlanEditing
 from tui.screens.serving import ServingScreen
 from tui.screens.session_report import SessionReportScreen
-from tui.tune_source import TuneSnapshot, TuneSource
-from tui.tune_view import LIVE_STATES, TuneView, launch_name, serve_line
-from tui.verdict_legend import TUNE_LEGEND
+from tui.tune.grid_text import settings_of, settings_text
+from tui.tune.tune_source import TuneSnapshot, TuneSource
+from tui.tune.tune_view import LIVE_STATES, TuneView, launch_name, serve_line
+from tui.tune.verdict_legend import TUNE_LEGEND
 from tui.widgets.ask_line import AskLine
 from tui.widgets.confirm import Confirm
 from tui.widgets.copy import CopyPanel
 from tui.widgets.grid_editor import GridEditor
 from tui.widgets.session_panel import SessionPanel
-from tuning.calibration import without_calibration
+from tuning.judgement.calibration import without_calibration
 from tuning.records import PlanError
 from tuning.sessions import MachineChanged, start_keeper
 

@@ -10,7 +10,7 @@ from textual.widget import Widget
 from tui import chart_stack
 from tui.chart_stack import Frame, Pictures, Row
 from tui.format import span
-from tui.run_charts import Charts, Panel
+from tui.runs.run_charts import Charts, Panel
 
 WIDE = 120  # from here on two columns of panels
 GAP = 1

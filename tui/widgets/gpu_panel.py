@@ -5,7 +5,7 @@ from functools import partial
 from typing import ClassVar
 
 from engine.gpu_owners import NOBODY, Owners
-from engine.window import Window
+from engine.samples.window import Window
 from tui.panels.gpu_reading import gpus_of, power_of, util_of
 from tui.panels.gpus import gpu_rows, history_width
 from tui.panels.slots import Slots, gauge

@@ -16,9 +16,9 @@ from textual.widgets import Input, Label, OptionList, Static, TextArea
 from textual.widgets.option_list import Option
 
 from engine.text import clean
-from tui.plan_form import PlanForm, workload_line
-from tui.plan_preview import Preview, budget_line, cost_text, left_out, noise_line
-from tui.price_text import HEADS, price_lines
+from tui.tune.plan_form import PlanForm, workload_line
+from tui.tune.plan_preview import Preview, budget_line, cost_text, left_out, noise_line
+from tui.tune.price_text import HEADS, price_lines
 from tui.widgets.price_table import PriceTable
 from tui.widgets.workload_form import WorkloadForm
 from tuning.records import RUN_METRICS, Workload

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from engine.window import Window
+from engine.samples.window import Window
 from tui.panels.latencies import COMPACT, FULL, Units, history_width, latency_rows, read_latencies
 from tui.panels.slots import Slots, percentile_of, slots_across
 from tui.screens.base import Number

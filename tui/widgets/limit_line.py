@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from engine.bottleneck import Limit
+from engine.limiting.bottleneck import Limit
 from tui.panels.limit import limit_rows
 from tui.screens.base import Number
 from tui.widgets.lines import Lines

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from textual.widgets import Log
 
-from engine.log_lines import parse_line
+from engine.logs.log_lines import parse_line
 from engine.text import clean, redact
 
 TAIL_BYTES = 64 * 1024  # of a log that is opened

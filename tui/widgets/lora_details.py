@@ -1,6 +1,6 @@
 """What is said of the chosen training, adapter or data set, drawn anew where its room changes."""
 
-from tui.lora_details import Details, detail_rows
+from tui.lora.details import Details, detail_rows
 from tui.widgets.lines import Lines
 
 

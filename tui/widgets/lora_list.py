@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from tui.lora_lines import RIGHT, TITLES, WIDTHS, Kind, LoraLine
+from tui.lora.lines import RIGHT, TITLES, WIDTHS, Kind, LoraLine
 from tui.widgets.line_list import LineList, in_columns
 
 NAME_MOST = 44

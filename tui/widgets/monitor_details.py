@@ -7,8 +7,8 @@ a panel says is a pure function of the window (tui/panels).
 from collections.abc import Sequence
 from typing import ClassVar
 
-from engine.knobs import Knobs
-from engine.window import Window
+from engine.limiting.knobs import Knobs
+from engine.samples.window import Window
 from tui.panels.adapters import adapter_rows
 from tui.panels.engines import engine_rows
 from tui.panels.histories import HISTORIES, history_rows, how_many

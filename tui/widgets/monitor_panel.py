@@ -6,7 +6,8 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widget import Widget
 
-from tui.monitor_layout import TALL, Places, places, side_width
+from tui.monitor.monitor_layout import TALL, Places, places, side_width
+from tui.monitor.subject import Subject
 from tui.panels.gauges import gauge_rows, history_width, readings
 from tui.panels.gpus import lines_wanted
 from tui.panels.limit import FEWEST
@@ -14,7 +15,6 @@ from tui.panels.limit import lines_wanted as limit_lines
 from tui.panels.overview import Overview, overview_rows
 from tui.panels.row import MUTED
 from tui.panels.state import state_rows
-from tui.subject import Subject
 from tui.widgets.event_log import EventLog
 from tui.widgets.gpu_panel import GpuPanel
 from tui.widgets.latency_table import LatencyTable

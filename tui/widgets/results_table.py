@@ -7,7 +7,7 @@ from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.widgets import DataTable
 
-from tui.tune_table import Column, Row, Table
+from tui.tune.tune_table import Column, Row, Table
 
 
 class ResultsTable(DataTable[Text]):

@@ -8,7 +8,7 @@ from textual.binding import Binding, BindingType
 from engine.text import clean
 from store.reader import RunLine
 from tui.metric_text import metric_value, number
-from tui.run_words import RUN_GLYPHS, kind_words
+from tui.runs.run_words import RUN_GLYPHS, kind_words
 from tui.widgets.line_list import LineList, in_columns
 
 TITLES = (

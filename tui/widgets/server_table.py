@@ -13,7 +13,7 @@ from textual.widgets import DataTable
 from engine.text import clean
 from store.records import ServerRecord
 from tui.format import number
-from tui.server_text import age, gpu_words
+from tui.servers.server_text import age, gpu_words
 from tui.state_words import GLYPHS
 
 FIXED = {"state": 10, "port": 5, "GPU": 5, "KV tokens": 9, "since": 10}

@@ -11,7 +11,7 @@ from textual.timer import Timer
 from textual.widgets import Input, Label
 
 from engine.text import clean
-from tui.lora_form import FIELDS, TrainingForm, other_targets
+from tui.lora.form import FIELDS, TrainingForm, other_targets
 
 SETTLE_S = 0.15
 

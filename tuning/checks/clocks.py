@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.numbers import finite
-from engine.sample_record import kept_gpus
+from engine.samples.sample_record import kept_gpus
 from store.records import SampleRecord
 from tuning.checks.finding import Finding, RunFacts, moments, span
 
-# Names of engine.gpu_fields.THROTTLE_REASONS that say something is wrong with the machine. "power cap" is none: a GPU
-# under full load runs into its own power limit, the default's run as the candidate's, and what a configuration can do
-# within that limit is what is asked for. On an H200 it stood in a fifth of the readings of each of three
+# Names of engine.gpus.gpu_fields.THROTTLE_REASONS that say something is wrong with the machine. "power cap" is none: a
+# GPU under full load runs into its own power limit, the default's run as the candidate's, and what a configuration can
+# do within that limit is what is asked for. On an H200 it stood in a fifth of the readings of each of three
 # configurations, at a median draw of 57 % of the limit.
 # Clocks that somebody set ("application clocks") hold for every run alike.
 FAULTS = frozenset({"hardware slowdown", "hardware thermal", "software thermal", "power brake"})

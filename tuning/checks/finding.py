@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.port_seen import PortSeen
+from engine.processes.port_seen import PortSeen
 from engine.records import BenchOutcome
 from engine.text import clean, redact
 from store.records import RunRecord, SampleRecord

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from engine.numbers import finite
-from engine.sample_record import total_of
+from engine.samples.sample_record import total_of
 from store.records import SampleRecord
 from tuning.checks.finding import Finding, RunFacts, span
 from tuning.records import Workload

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from engine.bench.outcome import no_success
 from engine.numbers import finite
 from tuning.checks.finding import Answers, Finding, RunFacts
+from tuning.plans.workload_args import forces_eos
 from tuning.records import Workload
-from tuning.workload_args import forces_eos
 
 # Standard deviation of the lengths of answers that end by themselves, over their mean: 1.04 and 1.12 in two runs of 40
 # questions to a chat model of 135M parameters, 1 of an exponential.

@@ -5,8 +5,8 @@ from itertools import pairwise
 from typing import Any
 
 from engine.numbers import finite
-from engine.sample_record import requests_finished
-from engine.window import started_anew
+from engine.samples.sample_record import requests_finished
+from engine.samples.window import started_anew
 from store.records import SampleRecord
 from tuning.checks.finding import Finding, RunFacts, span
 from tuning.checks.prefix_cache import increase

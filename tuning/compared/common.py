@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from tuning.compared.estimates import Estimates, estimates
 from tuning.compared.records import Side
-from tuning.deciding import session_deciding
-from tuning.launch_values import log_values, measured
+from tuning.judgement.deciding import session_deciding
+from tuning.judgement.launch_values import log_values, measured
 from tuning.records import Candidate, Workload
 from tuning.statistics import Estimate, difference
 

@@ -37,13 +37,13 @@ from tuning.compared.records import (
 from tuning.compared.sentence import sentence_of
 from tuning.compared.wording import environment_lines, notes_on
 from tuning.judged import WorkloadJudgement
-from tuning.launch_values import session_blocks
-from tuning.plan_json import candidates_from_json, plan_from_json
+from tuning.judgement.launch_values import session_blocks
+from tuning.judgement.verdict_words import verdict_text
+from tuning.plans.plan_json import candidates_from_json, plan_from_json
 from tuning.records import Candidate, Workload
 from tuning.results import session_result
 from tuning.statistics import Estimate, bounds
 from tuning.verdict.student import ratio
-from tuning.verdict_words import verdict_text
 
 
 def side_of(session: SessionRecord, launches: Sequence[LaunchRecord], runs: Sequence[RunRecord], now: str) -> Side:

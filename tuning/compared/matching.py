@@ -8,9 +8,9 @@ from typing import Any
 
 from engine.text import clean, redact_env
 from tuning.compared.records import Side
-from tuning.imported.words import short_model
+from tuning.counting import short_model
 from tuning.records import Candidate, CandidateResult, Workload
-from tuning.schedule import BASELINE
+from tuning.scheduling.schedule import BASELINE
 
 # Of a workload's fields those that say nothing of the load itself.
 _APART = frozenset({"name", "warmup", "repeats", "goodput", "path"})

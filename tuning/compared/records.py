@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from store.records import RunRecord, SessionRecord
-from tuning.launch_values import Blocks
+from tuning.judgement.launch_values import Blocks
 from tuning.records import Candidate, Plan, SessionResult
 
 Letter = Literal["A", "B"]

@@ -15,9 +15,9 @@ from tuning.compared.records import (
     WorkloadComparison,
 )
 from tuning.compared.sentence import change_text
+from tuning.counting import counted
 from tuning.document import Heading, Paragraph, Part, Points, Table
 from tuning.figures import ABSENT, figure, metric_title, percent
-from tuning.imported.words import counted
 
 LABEL_CELLS = 20  # so that the table of a metric has room in 80 cells
 DEFAULT = "the default itself"

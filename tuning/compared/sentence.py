@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from engine.text import clean
 from tuning.compared.records import CandidateComparison, Change, MetricComparison, Word, WorkloadComparison
+from tuning.counting import counted
 from tuning.figures import effect_text, metric_title, percent
-from tuning.imported.words import counted
 from tuning.records import Effect
 
 _MOST_NAMED = 3

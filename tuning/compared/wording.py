@@ -7,8 +7,8 @@ from engine.text import clean
 from store.clock import parse_utc
 from tuning.compared.matching import default_differences, model_note
 from tuning.compared.records import CandidateComparison, Side, WorkloadComparison
+from tuning.counting import counted, span_text
 from tuning.environment_change import COMPARED, differences
-from tuning.imported.words import counted, span_text
 
 LIVE = ("waiting", "running", "paused")
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
+from tuning.counting import counted
 from tuning.imported.comparing import compare, in_order, repeats
 from tuning.imported.configurations import Grouping, group
 from tuning.imported.loads import by_load
@@ -17,7 +18,6 @@ from tuning.imported.records import Configuration, FileResults, ImportedRun, Imp
 from tuning.imported.runs import imported_run
 from tuning.imported.servers import overlapping, with_stretches
 from tuning.imported.summing import configuration
-from tuning.imported.words import counted
 
 
 def analyse(

@@ -19,9 +19,9 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
+from tuning.counting import counted, span_text
 from tuning.figures import effect_text, metric_title, percent
 from tuning.imported.records import Comparison, Configuration, Figure, Repeat, Verdict
-from tuning.imported.words import counted, span_text
 from tuning.records import Effect
 from tuning.statistics import Estimate, bounds, difference, mean, mean_estimate
 

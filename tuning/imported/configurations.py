@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os.path import commonpath
 
+from tuning.counting import short_model
 from tuning.imported.records import ImportedRun
-from tuning.imported.words import short_model
 
 _PARAMETER = re.compile(r"-(?=[A-Za-z_][\w.]*=)")
 _BARE = frozenset({"model", "serve", "label", "file name"})

@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 from engine.bench.outcome import distinct_errors
 from engine.records import BenchOutcome
 from engine.text import clean
-from tuning.acceptance import rejection
+from tuning.checks.acceptance import rejection
 from tuning.imported.asked import asked_of
 from tuning.imported.keys import metadata
 from tuning.imported.records import ImportedRun, Place

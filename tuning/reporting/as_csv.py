@@ -8,7 +8,7 @@ from typing import Any
 
 from engine.text import clean
 from store.records import RunRecord, SessionRecord
-from tuning.plan_json import candidates_from_json
+from tuning.plans.plan_json import candidates_from_json
 from tuning.records import RUN_METRICS
 
 _RUN_COLUMNS = ("block", "candidate", "slot", "workload", "kind", "repeat", "seed", "state")

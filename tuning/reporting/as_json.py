@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 from store.records import LaunchRecord, RunRecord, SessionRecord
-from tuning.costs import cost_per_million
-from tuning.launch_counts import launch_counts
+from tuning.judgement.costs import cost_per_million
 from tuning.records import SessionResult
 from tuning.reporting.commands import serve_command
 from tuning.reporting.head import sentence
 from tuning.reporting.material import Material
 from tuning.reporting.values import json_ready
+from tuning.scheduling.launch_counts import launch_counts
 
 SCHEMA = 1
 

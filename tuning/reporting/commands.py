@@ -1,12 +1,12 @@
 """The command lines of a session, to paste into a shell; secrets are hidden."""
 
-from engine.command import copyable, serve_argv
+from engine.launch.command import copyable, serve_argv
 from engine.records import Installation, ServerSpec
 from tuning.document import Code, Heading, Paragraph, Part
+from tuning.plans.workload_args import bench_argv
 from tuning.records import Candidate, Plan
 from tuning.reporting.material import Material
-from tuning.schedule import launch_runs
-from tuning.workload_args import bench_argv
+from tuning.scheduling.schedule import launch_runs
 
 _HOST, _PORT = "127.0.0.1", 8000
 

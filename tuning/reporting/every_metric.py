@@ -4,7 +4,7 @@ from tuning.document import Heading, Paragraph, Part, Table
 from tuning.figures import ABSENT, effect_text, metric_title, summary_text
 from tuning.records import CandidateResult
 from tuning.reporting.material import Material
-from tuning.schedule import BASELINE
+from tuning.scheduling.schedule import BASELINE
 
 _COLUMNS = 4  # configurations a table
 

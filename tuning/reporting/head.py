@@ -1,16 +1,16 @@
 """How a report begins: the verdict in a sentence, what was measured where, and what to run now."""
 
 from engine.text import clean
-from tuning.costs import cost_per_million
 from tuning.document import Code, Heading, Paragraph, Part, Points
 from tuning.figures import duration_text, effect_text, metric_title
-from tuning.launch_counts import launch_counts
+from tuning.judgement.costs import cost_per_million
 from tuning.records import CandidateResult
 from tuning.reporting.commands import serve_command
 from tuning.reporting.environment import machine, machine_changes
 from tuning.reporting.material import Material
 from tuning.reporting.price import cost_text
-from tuning.schedule import BASELINE
+from tuning.scheduling.launch_counts import launch_counts
+from tuning.scheduling.schedule import BASELINE
 from tuning.verdict.boundary import FIRST_LOOK
 
 _NOTHING_DECIDES = (

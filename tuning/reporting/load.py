@@ -1,8 +1,8 @@
 """A workload in words."""
 
 from engine.text import clean
+from tuning.counting import counted
 from tuning.figures import figure
-from tuning.imported.words import counted
 from tuning.records import Workload
 
 

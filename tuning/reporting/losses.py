@@ -5,10 +5,10 @@ from collections.abc import Mapping
 
 from store.records import RunRecord
 from tuning.checks.finding import evidence_of, numbers_text
+from tuning.counting import counted
 from tuning.document import Heading, Paragraph, Part, Points, Table
 from tuning.figures import ABSENT
-from tuning.imported.words import counted
-from tuning.leaving import reason_of
+from tuning.judgement.leaving import reason_of
 from tuning.reporting.material import Material
 from tuning.reporting.values import as_value
 

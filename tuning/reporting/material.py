@@ -6,7 +6,7 @@ from functools import cached_property
 
 from store.records import LaunchRecord, RunRecord, SessionRecord
 from tuning.judged import CandidateJudgement, Judgement, WorkloadJudgement
-from tuning.plan_json import candidates_from_json, plan_from_json
+from tuning.plans.plan_json import candidates_from_json, plan_from_json
 from tuning.records import (
     PLAN_METRICS_HIGHER_IS_BETTER,
     RUN_METRICS,
@@ -16,7 +16,7 @@ from tuning.records import (
     Plan,
     SessionResult,
 )
-from tuning.schedule import BASELINE
+from tuning.scheduling.schedule import BASELINE
 
 # What decides nothing where the plan names no metric for a workload, and is shown first all the same.
 USUAL_METRIC = "total_tok_per_s"

@@ -1,11 +1,11 @@
 """How much measurements scattered, and how many launches that took."""
 
+from tuning.counting import counted
 from tuning.document import Heading, Paragraph, Part, Points, Table
 from tuning.figures import size_percent
-from tuning.imported.words import counted
-from tuning.judging import OVER
-from tuning.launch_counts import LaunchCounts, launch_counts
+from tuning.judgement.judging import OVER
 from tuning.reporting.material import Material
+from tuning.scheduling.launch_counts import LaunchCounts, launch_counts
 from tuning.verdict.boundary import FIRST_LOOK
 
 

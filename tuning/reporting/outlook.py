@@ -3,11 +3,11 @@
 import math
 from dataclasses import replace
 
-from tuning.certainty import BLOCKS, expected_noise, known_noise, price_of
+from tuning.counting import counted
 from tuning.document import Heading, Paragraph, Part, Table
 from tuning.figures import ABSENT, duration_text, size_percent
-from tuning.grid import candidates
-from tuning.imported.words import counted
+from tuning.judgement.certainty import BLOCKS, expected_noise, known_noise, price_of
+from tuning.plans.grid import candidates
 from tuning.records import Candidate
 from tuning.reporting.material import Material
 from tuning.verdict.outlook import Price

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from engine.text import clean
 from tuning.document import Code, Heading, Paragraph, Part, Picture, Points, Table
+from tuning.judgement.verdict_words import GLYPHS
 from tuning.reporting.svg import as_text
-from tuning.verdict_words import GLYPHS
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -7,14 +7,14 @@ from xml.etree.ElementTree import Element
 from tuning.document import Part, Picture
 from tuning.figures import effect_text, metric_title
 from tuning.judged import WorkloadJudgement
-from tuning.pareto import ParetoPoint
+from tuning.judgement.pareto import ParetoPoint
+from tuning.judgement.verdict_words import verdict_text
 from tuning.records import PLAN_METRICS_HIGHER_IS_BETTER
 from tuning.reporting.course import Fate, Launched, course
 from tuning.reporting.forest import Effected, forest
 from tuning.reporting.material import Material
 from tuning.reporting.trade import trade
-from tuning.schedule import BASELINE
-from tuning.verdict_words import verdict_text
+from tuning.scheduling.schedule import BASELINE
 
 _CELL = tuple[int, int, int]  # block, candidate, slot
 

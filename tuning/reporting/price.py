@@ -2,12 +2,12 @@
 
 import math
 
-from tuning.costs import Cost, cost_per_million
 from tuning.document import Heading, Paragraph, Part, Table
 from tuning.figures import ABSENT, effect_text, figure, summary_text
+from tuning.judgement.costs import Cost, cost_per_million
 from tuning.records import CandidateResult, Workload
 from tuning.reporting.material import Material
-from tuning.schedule import BASELINE
+from tuning.scheduling.schedule import BASELINE
 
 _ENERGY = "energy_j_per_token"
 

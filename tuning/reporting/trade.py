@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from xml.etree.ElementTree import Element
 
 from tuning.figures import figure, metric_title, summary_text
-from tuning.pareto import ParetoPoint
+from tuning.judgement.pareto import ParetoPoint
 from tuning.records import Summary
 from tuning.reporting.svg import WIDTH, Scale, element, line, path, picture, shortened, text, ticks, told, width_of
 

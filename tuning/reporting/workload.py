@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from tuning.document import Heading, Paragraph, Part, Table
 from tuning.figures import ABSENT, effect_text, figure, metric_title, summary_text
 from tuning.judged import LimitJudgement, WorkloadJudgement
-from tuning.limit_judging import limit_title
+from tuning.judgement.limit_judging import limit_title
+from tuning.judgement.pareto import THROUGHPUTS, default_latency, pareto
+from tuning.judgement.verdict_words import verdict_text
 from tuning.limited_by import agreed, example
-from tuning.pareto import THROUGHPUTS, default_latency, pareto
 from tuning.records import CandidateResult, Workload
 from tuning.reporting.load import load_text
 from tuning.reporting.material import USUAL_METRIC, Material
 from tuning.reporting.pictures import course_picture, forest_picture, trade_picture
-from tuning.schedule import BASELINE
-from tuning.verdict_words import verdict_text
+from tuning.scheduling.schedule import BASELINE
 
 # What users of a server notice, of those that are not the deciding metric.
 NOTICED = (

@@ -1,4 +1,4 @@
-"""How many launches a block has. Their order is `tuning.schedule.block_cells`."""
+"""How many launches a block has. Their order is `tuning.scheduling.schedule.block_cells`."""
 
 
 def baseline_launches(in_play: int) -> int:

@@ -19,7 +19,7 @@ from engine.preflight.ours import OurServer, OurSession, OursReading, ours_check
 from engine.preflight.places import Place
 from engine.preflight.terminal import TerminalReading
 from engine.preflight.trainings import OurTraining
-from engine.process import MARKER_VARIABLE, boot_id, identify
+from engine.processes.process import MARKER_VARIABLE, boot_id, identify
 from store.database import open_writer
 from store.location import database_file
 from store.records import EventRecord, ServerRecord, SessionRecord

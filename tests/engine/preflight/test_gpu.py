@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.gpu import GpuReader
+from engine.gpus.gpu import GpuReader
 from engine.preflight import gpu as gpu_module
 from engine.preflight.check import Check
 from engine.preflight.gpu import GpuMachine, gpu_checks, read_gpus

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from engine.port_seen import PortSeen
+from engine.processes.port_seen import PortSeen
 from engine.records import BenchOutcome
 from store.records import SampleRecord
 from tests.tuning.examples import random_workload

@@ -12,10 +12,10 @@ from store.reader import Reader
 from store.records import LaunchRecord, RunRecord, SessionRecord
 from store.writer import Writer
 from tests.tuning.examples import at, sharegpt_workload
-from tuning.afterwards import reject_far
-from tuning.block_runs import BlockRuns
 from tuning.checks.finding import Answers, evidence_of
-from tuning.seeds import retry_seed
+from tuning.scheduling.seeds import retry_seed
+from tuning.sweeping.afterwards import reject_far
+from tuning.sweeping.block_runs import BlockRuns
 
 TALK = sharegpt_workload(requests=300)
 SEED = 5

@@ -7,7 +7,7 @@ import pytest
 
 from tests.tuning.checks.recorded import one, recorded
 from tests.tuning.examples import random_workload, sharegpt_workload
-from tuning.acceptance import findings, rejects
+from tuning.checks.acceptance import findings, rejects
 from tuning.checks.finding import Answers, RunFacts
 from tuning.checks.requests import far_answers, far_from, far_perc
 

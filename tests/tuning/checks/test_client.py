@@ -2,7 +2,7 @@ from dataclasses import replace
 from typing import Any
 
 from tests.tuning.checks.recorded import one, recorded
-from tuning.acceptance import findings, rejects
+from tuning.checks.acceptance import findings, rejects
 from tuning.checks.client import saturated
 from tuning.checks.finding import RunFacts
 

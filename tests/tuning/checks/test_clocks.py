@@ -1,7 +1,7 @@
 import pytest
 
 from tests.tuning.checks.recorded import Gpu, one, recorded, with_gpus
-from tuning.acceptance import findings, rejects
+from tuning.checks.acceptance import findings, rejects
 from tuning.checks.clocks import FAULTS, capped, limit_moved, throttled
 
 

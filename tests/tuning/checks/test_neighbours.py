@@ -1,5 +1,5 @@
 from tests.tuning.checks.recorded import ENGINE_PID, Change, Gpu, held, one, recorded, with_gpus
-from tuning.acceptance import findings, rejects
+from tuning.checks.acceptance import findings, rejects
 from tuning.checks.finding import RunFacts
 from tuning.checks.neighbours import came_or_went, stayed, unlisted_memory
 

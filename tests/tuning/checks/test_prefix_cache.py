@@ -3,13 +3,13 @@ from dataclasses import replace
 
 import pytest
 
-from engine.metrics import parse_metrics
 from engine.records import GpuReading
-from engine.sample_record import to_record
+from engine.samples.sample_record import to_record
+from engine.scrape.metrics import parse_metrics
 from store.records import SampleRecord
 from tests.tuning.checks.recorded import CHAT, FIXTURES, changed, one, recorded, samples
 from tests.tuning.examples import at, sharegpt_workload
-from tuning.acceptance import findings, rejects
+from tuning.checks.acceptance import findings, rejects
 from tuning.checks.prefix_cache import PromptHits, longest_request, prompt_hits, unexplained_hits
 from tuning.run_metrics import run_metrics
 

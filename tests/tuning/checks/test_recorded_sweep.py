@@ -7,9 +7,9 @@ from pathlib import Path
 from engine.records import BenchOutcome
 from store.database import open_reader
 from tests.tuning.checks.recorded import FIXTURES
-from tuning.acceptance import findings, rejects
+from tuning.checks.acceptance import findings, rejects
 from tuning.checks.finding import RunFacts
-from tuning.plan_json import plan_from_json
+from tuning.plans.plan_json import plan_from_json
 from tuning.run_metrics import run_metrics
 
 

@@ -3,7 +3,7 @@ from typing import Any
 
 from store.records import SampleRecord
 from tests.tuning.checks.recorded import BEGAN, SERVER, changed, one, recorded, samples
-from tuning.acceptance import findings, rejects
+from tuning.checks.acceptance import findings, rejects
 from tuning.checks.same_server import restarted, strange_requests, wrong_server
 
 ANOTHER = "process 4242 (python -m vllm.entrypoints.openai.api_server)"

@@ -7,10 +7,10 @@ from typing import Any
 
 from store.records import LaunchRecord, RunRecord, SessionRecord
 from tests.tuning.examples import at, launch, plan, random_workload, session
-from tuning.deciding import KEY, deciding_json, deciding_of
-from tuning.grid import candidates
-from tuning.judging import judge
-from tuning.leaving import JUDGED
+from tuning.judgement.deciding import KEY, deciding_json, deciding_of
+from tuning.judgement.judging import judge
+from tuning.judgement.leaving import JUDGED
+from tuning.plans.grid import candidates
 from tuning.records import Budget, Cell, Decide, Plan, SessionResult
 from tuning.results import session_result
 from tuning.verdict.design import baseline_launches

@@ -8,8 +8,8 @@ import pytest
 
 from tests.tuning.examples import at, plan, session
 from tests.tuning.reporting.examples import Measured, big_plan, measured, played
-from tuning.calibration import calibration
-from tuning.plan_json import plan_json
+from tuning.judgement.calibration import calibration
+from tuning.plans.plan_json import plan_json
 from tuning.records import Budget
 from tuning.report import html, markdown, to_json
 from tuning.results import session_result

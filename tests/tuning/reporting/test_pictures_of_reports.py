@@ -10,7 +10,7 @@ import pytest
 import tuning.reporting
 from tests.tuning.reporting.examples import Measured, measured
 from tuning.document import Picture
-from tuning.pareto import ParetoPoint
+from tuning.judgement.pareto import ParetoPoint
 from tuning.records import Summary
 from tuning.reporting.course import Launched, course
 from tuning.reporting.forest import Effected, forest

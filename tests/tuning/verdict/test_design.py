@@ -1,7 +1,7 @@
 import pytest
 
-from tuning.schedule import block_cells
-from tuning.seeds import uniform
+from tuning.scheduling.schedule import block_cells
+from tuning.scheduling.seeds import uniform
 from tuning.verdict.design import baseline_launches, launches_in_block
 
 

@@ -1,0 +1,1 @@
+"""What limits a server, in one sentence with its evidence."""

@@ -1,0 +1,1 @@
+"""Processes, ports and sockets of this machine, as the kernel shows them."""

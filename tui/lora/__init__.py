@@ -1,0 +1,1 @@
+"""What the LoRA commands and screens show and ask, without widgets."""

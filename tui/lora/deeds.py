@@ -1,0 +1,50 @@
+"""What the LoRA screens have done, each by the room that does it: slow, so call these in a thread. No widgets here.
+
+Each raises EngineError, StoreError or OSError, in one line.
+"""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from store.records import TrainingRecord
+from tui.lora.lines import GOING_ON
+
+if TYPE_CHECKING:
+    from tui.lora.form import Wanted
+
+
+def may_stop(training: TrainingRecord) -> bool:
+    """Whether there is something to stop."""
+    return training.state in GOING_ON
+
+
+def may_resume(training: TrainingRecord, kept: bool) -> bool:
+    """Not while its keeper lives, nor once it is done."""
+    return training.state != "done" and not kept
+
+
+def start_training(data_dir: Path, wanted: "Wanted", vllm: str | None) -> int:
+    """Keep the training, have its keeper begin it, and return its number."""
+    from lora.training import create_training, start_keeper
+    from lora.training_python import training_python
+
+    python = training_python(None, vllm, os.environ)
+    number = create_training(data_dir, wanted.dataset, wanted.settings, python, name=wanted.name)
+    start_keeper(data_dir, number)
+    return number
+
+
+def stop_training(data_dir: Path, training_id: int) -> str:
+    """Ask its keeper to stop; what came of it."""
+    from lora.training import stop_training
+
+    return stop_training(data_dir, training_id)
+
+
+def resume_training(data_dir: Path, training_id: int) -> str:
+    """A new keeper for it."""
+    from lora.training import start_keeper
+
+    start_keeper(data_dir, training_id)
+    return f"training {training_id} goes on from its newest checkpoint"

@@ -1,0 +1,1 @@
+"""A run as charts and words, without widgets."""

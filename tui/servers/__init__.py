@@ -1,0 +1,1 @@
+"""Servers as their screen lists, starts and describes them, without widgets."""

@@ -1,0 +1,1 @@
+"""A plan and a session as the Tune screen shows them, without widgets."""

@@ -1,0 +1,1 @@
+"""What a person asks for: a plan's text, its grid, its limits and its workloads."""

@@ -1,0 +1,1 @@
+"""Carrying a plan out: launches, runs, what is accepted of them, and what a person asks meanwhile."""
