@@ -17,20 +17,17 @@ from engine.gpu_holders import visible_gpus
 from engine.gpus.gpu import GpuReader
 from engine.gpus.visible_gpus import gpus_used
 from engine.hand_servers import spec_from_json
-from engine.keeper.hold import hold, only_keeper
-from engine.keeper.journal import KEEPER_PATIENCE_S, Journal
+from engine.keeper.hold import hold
+from engine.keeper.journal import Journal
 from engine.keeper.port_lease import holding_port
 from engine.keeper.secrets import redacted_spec, take_spec
+from engine.keeper.term import run_keeper, term, whose_term
 from engine.launch.readiness import api_key
 from engine.leftovers import end_abandoned
-from engine.processes.process import identify
 from engine.records import EngineError, Installation, LaunchFailed, ServerSpec
 from engine.samples.recorder import Recorder, gpu_used
 from engine.stop import ReadGpuUsed
 from engine.supervise import Supervised
-from store.database import open_reader, open_writer
-from store.errors import StoreError
-from store.location import database_file
 from store.records import ServerRecord
 
 READY_WITHIN_S = 3600.0
@@ -168,34 +165,18 @@ class ServerKeeper:
 
 async def keep(data_dir: Path, server_id: int, secret_spec: Mapping[str, Any] | None) -> None:
     """`secret_spec` is what is to be started where the row holds it redacted."""
-    database = database_file(data_dir)
-    with (
-        only_keeper(data_dir, "server", server_id) as socket,
-        open_writer(database, timeout_s=KEEPER_PATIENCE_S) as writer,
-        open_reader(database) as reader,
-    ):
-        record = reader.server(server_id)
+    with term(data_dir, "server", server_id) as ours:
+        record = ours.reader.server(server_id)
         kept = record.raw["installation"]
         installation = Installation(**{**kept, "command": tuple(kept["command"])})
         wanted = record.raw["spec"] if secret_spec is None else secret_spec
         spec = spec_from_json(wanted, wanted["env"])
-        myself = identify(os.getpid())
-        if myself is not None:
-            writer.update(ServerRecord, server_id, keeper_pid=myself.pid, keeper_start_ticks=myself.start_ticks)
-        journal = Journal(writer, server_id=server_id)
-        clear_up = partial(end_abandoned, data_dir, journal, reader)
-        await hold(ServerKeeper(record, journal, installation, spec, clear_up), socket)
-
-
-def main() -> int:
-    data_dir, server_id = Path(sys.argv[1]), int(sys.argv[2])
-    try:
-        asyncio.run(keep(data_dir, server_id, take_spec(os.environ)))
-    except (EngineError, StoreError) as error:
-        print(error, flush=True)
-        return 1
-    return 0
+        ours.writer.update(ServerRecord, server_id, **whose_term())
+        journal = Journal(ours.writer, server_id=server_id)
+        clear_up = partial(end_abandoned, data_dir, journal, ours.reader)
+        await hold(ServerKeeper(record, journal, installation, spec, clear_up), ours.socket)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    handed_over = take_spec(os.environ)  # before anything is started
+    sys.exit(run_keeper(lambda data_dir, server_id: keep(data_dir, server_id, handed_over)))

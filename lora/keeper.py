@@ -12,10 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from engine.keeper.hold import hold, only_keeper
-from engine.keeper.journal import GIVE_UP_AFTER_S, KEEPER_PATIENCE_S, Journal
+from engine.keeper.hold import hold
+from engine.keeper.journal import GIVE_UP_AFTER_S, Journal
+from engine.keeper.term import close_row, run_keeper, taken_over, term
 from engine.processes.oom_kills import killed_since, oom_kills
-from engine.processes.process import boot_id, identify
+from engine.processes.process import boot_id
 from engine.records import EngineError
 from engine.stop import end_leftovers
 from lora.outcome import Outcome, events_of, may_go_on, origin_of, outcome_of
@@ -24,12 +25,9 @@ from lora.records import LoraError
 from lora.registry import register
 from lora.training import STOPPED, dataset_folder, python_of, settings_of, training_folder
 from lora.training_life import ADAPTER, PROGRESS, STOP_WITHIN_S, Life, job_of, last_words, start_trainer
-from store.clock import utc_now
-from store.database import open_reader, open_writer
 from store.errors import StoreError
-from store.location import database_file
 from store.reader import Reader
-from store.records import EventLevel, TrainingRecord
+from store.records import TrainingRecord
 from store.writer import Writer
 
 LOOK_EVERY_S = 0.5
@@ -64,18 +62,8 @@ class TrainingKeeper:
 
     def take_over(self) -> None:
         """Say that we run, before any command is answered. Raises StoreError where nothing can be written."""
-        myself = identify(os.getpid())
-        self._journal.writer.update(
-            TrainingRecord,
-            self._id,
-            state="running",
-            message=None,
-            finished_at=None,
-            started_at=self._training.started_at or utc_now(),
-            keeper_pid=os.getpid(),
-            keeper_start_ticks=myself.start_ticks if myself else None,
-            boot_id=self._training.boot_id or boot_id(),
-        )
+        fields = taken_over(self._training.started_at)
+        self._journal.writer.update(TrainingRecord, self._id, **fields, boot_id=self._training.boot_id or boot_id())
 
     async def work(self) -> None:
         outcome = Outcome("failed", "the keeper ended unexpectedly; its log says why")
@@ -90,7 +78,7 @@ class TrainingKeeper:
                 if self._life is not None and self._life.running():
                     await self._life.end()
             finally:
-                await self._close(outcome)
+                await close_row(self._journal, TrainingRecord, self._id, outcome.state, outcome.message)
 
     async def _carry_out(self) -> Outcome:
         self._life = Life.left(self._training)
@@ -202,18 +190,6 @@ class TrainingKeeper:
         await self._journal.event(f"the adapter {how} {kept.adapter.label}")
         return Outcome("done", f"adapter {kept.adapter.label}")
 
-    async def _close(self, outcome: Outcome) -> None:
-        """The last event, then the state: who follows a training looks no further once it has ended."""
-        level: EventLevel = "error" if outcome.state == "failed" else "info"
-        if self._journal.lost:
-            lost = ", ".join(dict.fromkeys(self._journal.lost))
-            outcome = replace(outcome, message=f"{outcome.message}; not written: {lost}".removeprefix("; "))
-        said = f": {outcome.message}" if outcome.message else ""
-        await self._journal.event(f"{outcome.state}{said}", level)
-        await self._journal.update(
-            TrainingRecord, self._id, state=outcome.state, message=outcome.message or None, finished_at=utc_now()
-        )
-
     def _want_stop(self, reason: str) -> None:
         if self._stop_reason is not None:
             self._forced = True
@@ -236,26 +212,11 @@ class TrainingKeeper:
 
 
 async def keep(data_dir: Path, training_id: int) -> None:
-    database = database_file(data_dir)
-    with (
-        only_keeper(data_dir, "training", training_id) as socket,
-        open_writer(database, timeout_s=KEEPER_PATIENCE_S) as writer,
-        open_reader(database) as reader,
-    ):
-        keeper = TrainingKeeper(data_dir, reader.training(training_id), writer, reader)
+    with term(data_dir, "training", training_id) as ours:
+        keeper = TrainingKeeper(data_dir, ours.reader.training(training_id), ours.writer, ours.reader)
         keeper.take_over()
-        await hold(keeper, socket)
-
-
-def main() -> int:
-    data_dir, training_id = Path(sys.argv[1]), int(sys.argv[2])
-    try:
-        asyncio.run(keep(data_dir, training_id))
-    except (EngineError, StoreError) as error:
-        print(error, flush=True)
-        return 1
-    return 0
+        await hold(keeper, ours.socket)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_keeper(keep))

@@ -11,20 +11,18 @@ from typing import Any
 
 from engine.bench.client import Bench, open_bench
 from engine.gpus.gpu import GpuReader
-from engine.keeper.hold import hold, only_keeper
-from engine.keeper.journal import KEEPER_PATIENCE_S, Journal
+from engine.keeper.hold import hold
+from engine.keeper.journal import Journal
 from engine.keeper.secrets import take_secrets
+from engine.keeper.term import close_row, run_keeper, taken_over, term
 from engine.launch.environment import child_environ, with_client_key
 from engine.leftovers import end_abandoned
-from engine.processes.process import MARKER_VARIABLE, identify
+from engine.processes.process import MARKER_VARIABLE, boot_id
 from engine.records import EngineError
 from engine.samples.recorder import gpu_used
-from store.clock import utc_now
-from store.database import open_reader, open_writer
 from store.errors import StoreError
-from store.location import database_file
 from store.reader import Reader
-from store.records import EventLevel, SessionRecord
+from store.records import SessionRecord
 from store.writer import Writer
 from tuning.plans.plan_json import candidates_from_json
 from tuning.records import Plan
@@ -97,19 +95,8 @@ class SessionKeeper:
 
     def take_over(self) -> None:
         """Say that we run, before any command is answered. Raises StoreError where nothing can be written."""
-        myself = identify(os.getpid())
-        self._journal.writer.update(
-            SessionRecord,
-            self._id,
-            state="running",
-            message=None,
-            finished_at=None,
-            started_at=self._session.started_at or utc_now(),
-            keeper_pid=os.getpid(),
-            keeper_start_ticks=myself.start_ticks if myself else None,
-            boot_id=myself.boot_id if myself else None,
-            raw=self._session.raw,
-        )
+        fields = taken_over(self._session.started_at)
+        self._journal.writer.update(SessionRecord, self._id, **fields, boot_id=boot_id(), raw=self._session.raw)
 
     async def work(self) -> None:
         state, message = "failed", "the keeper ended unexpectedly; its log says why"
@@ -136,18 +123,11 @@ class SessionKeeper:
                     await self._bench.close()
                 self._gpu.close()
             finally:
-                await self._close(state, message)
+                await close_row(self._journal, SessionRecord, self._id, state, message, self._used)
 
-    async def _close(self, state: str, message: str) -> None:
-        """The last event, then the session's state: who follows it looks no further once it has ended."""
-        if self._journal.lost:
-            message = f"{message}; not written: {', '.join(dict.fromkeys(self._journal.lost))}".removeprefix("; ")
-        level: EventLevel = "error" if state == "failed" else "info"
-        await self._journal.event(state + (f": {message}" if message else ""), level)
+    def _used(self) -> dict[str, Any]:
         self._session.raw["seconds_used"] = self.seconds_used()
-        await self._journal.update(
-            SessionRecord, self._id, state=state, message=message or None, finished_at=utc_now(), raw=self._session.raw
-        )
+        return {"raw": self._session.raw}
 
     def _end(self, reason: str) -> None:
         self._controls.stop(reason)
@@ -192,8 +172,7 @@ class SessionKeeper:
 
     async def _gate(self) -> None:
         """Before each launch and run: note the time used, end when the budget is spent, hold while paused."""
-        self._session.raw["seconds_used"] = self.seconds_used()
-        self._journal.note(SessionRecord, self._id, raw=self._session.raw)
+        self._journal.note(SessionRecord, self._id, **self._used())
         self._mind_the_budget()
         self._controls.check()
         if not self._controls.paused:
@@ -277,33 +256,19 @@ class SessionKeeper:
 
 
 async def keep(data_dir: Path, session_id: int, secrets: Mapping[str, str]) -> None:
-    database = database_file(data_dir)
     keeper: SessionKeeper | None = None
     try:
-        with (
-            only_keeper(data_dir, "session", session_id) as socket,
-            open_writer(database, timeout_s=KEEPER_PATIENCE_S) as writer,
-            open_reader(database) as reader,
-        ):
-            session = reader.session(session_id)
+        with term(data_dir, "session", session_id) as ours:
+            session = ours.reader.session(session_id)
             plan = session_plan(session, secrets, os.environ)
-            keeper = SessionKeeper(data_dir, session, plan, writer, reader)
+            keeper = SessionKeeper(data_dir, session, plan, ours.writer, ours.reader)
             keeper.take_over()
-            await hold(keeper, socket)
+            await hold(keeper, ours.socket)
     finally:
         if keeper is not None and keeper.on_finish:
             run_on_finish(keeper.on_finish)
 
 
-def main() -> int:
-    data_dir, session_id = Path(sys.argv[1]), int(sys.argv[2])
-    try:
-        asyncio.run(keep(data_dir, session_id, take_secrets(os.environ)))
-    except (EngineError, StoreError) as error:
-        print(error, flush=True)
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    handed_over = take_secrets(os.environ)  # before anything is started
+    sys.exit(run_keeper(lambda data_dir, session_id: keep(data_dir, session_id, handed_over)))
