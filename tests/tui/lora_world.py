@@ -8,6 +8,9 @@ from typing import Any
 from store.records import AdapterRecord, DatasetRecord, EvaluationRecord, EventRecord, TrainingRecord
 from store.writer import Writer
 from tests.tui.conftest import ago, server
+from tui.lora.form import TrainingForm, Wanted, read_form
+from tui.lora.progress import ProgressTail
+from tui.panels.row import text_of
 
 BASE = "/models/qwen2.5-7b"
 SETTINGS: dict[str, Any] = {
@@ -25,6 +28,19 @@ SETTINGS: dict[str, Any] = {
     "gradient_checkpointing": True,
 }
 STEPS, PLANNED = 120, 540
+
+# The shape of Qwen2.5-7B, which the issue gives the figures of.
+QWEN = {
+    "architectures": ["Qwen2ForCausalLM"],
+    "model_type": "qwen2",
+    "hidden_size": 3584,
+    "intermediate_size": 18944,
+    "num_attention_heads": 28,
+    "num_hidden_layers": 28,
+    "num_key_value_heads": 4,
+    "vocab_size": 152064,
+    "tie_word_embeddings": False,
+}
 
 
 def a_dataset(**changes: Any) -> DatasetRecord:
@@ -155,3 +171,21 @@ def fill(writer: Writer, data_dir: Path) -> None:
             data_dir, name="qwen-lora", model=BASE, command=[*command, f"support-qv={data_dir}/adapters/support-qv/2"]
         )
     )
+
+
+def tail(tmp_path: Path, text: str) -> ProgressTail:
+    (tmp_path / "progress.jsonl").write_text(text)
+    return ProgressTail(tmp_path / "progress.jsonl")
+
+
+def shown(rows: Any) -> str:
+    return "\n".join(map(text_of, rows))
+
+
+def wanted(form: TrainingForm, **dataset: Any) -> Wanted:
+    found = read_form(form, [a_dataset(id=1, **dataset)])
+    assert isinstance(found, Wanted), found
+    return found
+
+
+FORM = TrainingForm(dataset="support", model=BASE, name="mine")

@@ -1,0 +1,66 @@
+"""A training on the LoRA screens: followed, stopped, gone on with."""
+
+from pathlib import Path
+
+import pytest
+
+from engine.keeper.client import KeeperGone
+from store.writer import Writer
+from tests.tui.lora.pilot import SIZES, SMALL, Deeds, is_on, on_lora, shows
+from tests.tui.lora_world import a_dataset, a_training
+from tests.tui.test_hostile import page
+from tui.app import LlmtuneApp, parting_words
+from tui.messages import GoingOn
+from tui.screens.lora import LoraScreen
+from tui.screens.lora_training import TrainingScreen
+from tui.widgets.confirm import Confirm
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_a_training_opens_as_its_curves(app: LlmtuneApp, world: Path, size: tuple[int, int]) -> None:
+    async with app.run_test(size=size) as pilot:
+        await on_lora(pilot)
+        await pilot.press("enter")
+        await is_on(pilot, TrainingScreen)
+        await shows(pilot, "learning rate", "NVIDIA H200", "loss  training")
+        page(pilot)
+        await pilot.press("escape")
+        await is_on(pilot, LoraScreen)
+
+
+async def test_a_training_is_stopped_after_a_question(app: LlmtuneApp, world: Path, deeds: Deeds) -> None:
+    async with app.run_test(size=SMALL) as pilot:
+        await on_lora(pilot)
+        await pilot.press("x")
+        await is_on(pilot, Confirm)
+        await pilot.press("n")
+        assert not deeds.heard
+        await pilot.press("x", "y")
+        await shows(pilot, "training 2 stopped at step 120")
+        assert deeds.heard == [("stop", 2)]
+
+
+async def test_a_training_whose_keeper_is_gone_goes_on_with_one_key(app: LlmtuneApp, world: Path, deeds: Deeds) -> None:
+    deeds.alive = False
+    async with app.run_test(size=SMALL) as pilot:
+        await on_lora(pilot)
+        await shows(pilot, "! interrupted", "R resume")
+        await pilot.press("R")
+        await shows(pilot, "training 2 goes on")
+        deeds.error = KeeperGone("no keeper runs for training 2")
+        await pilot.press("R")
+        await shows(pilot, "✗ no keeper runs for training 2")
+
+
+async def test_why_a_training_failed_is_said(app: LlmtuneApp, writer: Writer, deeds: Deeds) -> None:
+    writer.insert(a_dataset())
+    writer.insert(a_training(state="failed", message="the loss became NaN at step 7: lower the learning rate [/x]"))
+    async with app.run_test(size=SMALL) as pilot:
+        await on_lora(pilot, "✗ failed")
+        await shows(pilot, "the loss became NaN at step 7: lower the learning rate [/x]")
+
+
+async def test_leaving_says_that_a_training_goes_on() -> None:
+    going_on = GoingOn(trainings=(a_training(id=2),))
+    assert parting_words(going_on, lambda kind, _: kind == "training").startswith("training 2 goes on")
+    assert "llmtune lora resume 2" in parting_words(going_on, lambda *_: False)
