@@ -83,7 +83,7 @@ def parting_words(going_on: GoingOn, is_kept: Callable[[str, int], bool]) -> str
     for training in going_on.trainings:
         assert training.id is not None
         if is_kept("training", training.id):
-            lines.append(f"training {training.id} goes on: llmtune, then 5, shows it")
+            lines.append(f"training {training.id} goes on: llmtune lora attach {training.id}")
         else:
             lines.append(f"training {training.id} stands still, its keeper is gone: llmtune lora resume {training.id}")
     return "\n".join(lines)
@@ -135,11 +135,13 @@ class LlmtuneApp(App[object]):
         monitor: bool = False,
         now: Callable[[], datetime] = datetime.now,
         records: "ForeignRecords | None" = None,
+        open_training: int | None = None,
     ) -> None:
         super().__init__()
         self.data_dir = data_dir
         self.vllm = vllm
         self.open_session = open_session
+        self.open_training = open_training
         self.urls = urls
         self.monitor = monitor or bool(urls)
         self.now = now
@@ -201,6 +203,8 @@ class LlmtuneApp(App[object]):
     def _begin(self) -> None:
         if self.open_session is not None:
             self.switch_mode("tune")
+        elif self.open_training is not None:
+            self.switch_mode("lora")
         elif self.monitor:
             self.switch_mode("monitor")
         else:

@@ -2,7 +2,7 @@
 
 import argparse
 
-from tui.commands.lora_follow import follow
+from tui.commands.lora_watch import watch
 from tui.commands.places import data_place, reading
 
 
@@ -11,4 +11,4 @@ def run(args: argparse.Namespace) -> int:
     with reading(place) as reader:
         number = reader.training(args.training).id
     assert number is not None
-    return follow(place, number, as_json=args.json)
+    return watch(args, place, number)

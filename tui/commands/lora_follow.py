@@ -99,7 +99,7 @@ def follow(
                 if told.is_news(training, monotonic(), 0.0 if as_json else SAY_EVERY_S):
                     _tell_step(training, as_json)
                 if training.state in ENDED:
-                    return _finish(reader, training, as_json, place)
+                    return finish(reader, training, as_json, place)
                 blocked = _hindrance(place, training_id)
                 if blocked is not None and blocked != held_up:
                     complain(blocked)
@@ -141,7 +141,8 @@ def _hindrance(place: Path, training_id: int) -> str | None:
     )
 
 
-def _finish(reader: "Reader", training: TrainingRecord, as_json: bool, place: Path) -> int:
+def finish(reader: "Reader", training: TrainingRecord, as_json: bool, place: Path) -> int:
+    """What came of a training that has ended; its exit status."""
     # By its label: the same training once more makes the same files, which stay the earlier one's version.
     made = [
         adapter for adapter in reader.adapters(training.adapter_name) if training.message == f"adapter {adapter.label}"

@@ -19,7 +19,7 @@ from lora.registry import check_name, name_from
 from lora.training import absolute_model, create_training, refuse_settings, start_keeper
 from lora.training_python import training_python
 from store.records import DatasetRecord, ServerRecord, TrainingRecord
-from tui.commands.lora_follow import follow
+from tui.commands.lora_watch import watch
 from tui.commands.places import data_place, keeping, reading
 from tui.format import called, number, span
 from tui.lora.cost import Cost, cost_of
@@ -49,9 +49,7 @@ def run(args: argparse.Namespace) -> int:
     if args.no_wait:
         _tell(args, place, number_)
         return DONE
-    if not args.json:
-        say(f"training {number_}, kept in {place}")
-    return follow(place, number_, as_json=args.json)
+    return watch(args, place, number_)
 
 
 def _settings(args: argparse.Namespace, dataset: DatasetRecord) -> tuple[TrainingSettings, DatasetRecord, str]:

@@ -9,7 +9,7 @@ Add = Callable[..., argparse.ArgumentParser]
 def add_training(add: Add, vllm: argparse.ArgumentParser) -> None:
     """The actions of a training."""
     _train(add("train", "train an adapter on a data set, in the background", vllm))
-    attach = add("attach", "follow a training that runs")
+    attach = add("attach", "follow a training that runs", vllm)
     _training(attach)
     _headless(attach)
     _training(add("stop", "end a training after the step in hand; its checkpoint stays"))

@@ -72,6 +72,7 @@ class LoraScreen(FilteringScreen, TrainingControl, AdapterActions):
         self._kind: Kind | None = None  # the list that has the cursor
         self._chosen: tuple[Kind, int] | None = None  # read by the poller's thread
         self._seen = False
+        self._wanted = self.app.open_training  # the program was opened for it
 
     def compose_body(self) -> ComposeResult:
         yield self.filter_line("names, models, states")
@@ -99,8 +100,17 @@ class LoraScreen(FilteringScreen, TrainingControl, AdapterActions):
         self._snapshot = snapshot
         self._seen = True
         self.fill()
+        self._choose_wanted()
         self._place_cursor()
         self.refresh_bindings()
+
+    def _choose_wanted(self) -> None:
+        """The cursor on the training that the program was opened for, once."""
+        trainings = self._list("training")
+        if self._wanted in trainings.ids:
+            trainings.choose(self._wanted)
+            self.set_focus(trainings)
+            self._wanted = None
 
     def _place_cursor(self) -> None:
         """The cursor on the first list that has something, where none has it: at first, and once something is there."""

@@ -64,3 +64,13 @@ async def test_leaving_says_that_a_training_goes_on() -> None:
     going_on = GoingOn(trainings=(a_training(id=2),))
     assert parting_words(going_on, lambda kind, _: kind == "training").startswith("training 2 goes on")
     assert "llmtune lora resume 2" in parting_words(going_on, lambda *_: False)
+
+
+async def test_the_program_that_is_opened_for_a_training_begins_at_it(world: Path, data_dir: Path) -> None:
+    """Also where it is not the newest; afterwards the cursor is the person's."""
+    app = LlmtuneApp(data_dir, None, open_training=1)
+    async with app.run_test(size=SMALL) as pilot:
+        await shows(pilot, "✔ done  first")
+        assert isinstance(app.screen, LoraScreen)
+        await pilot.press("k")
+        await shows(pilot, "▶ running  support-qv")
