@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from store.errors import NotFound
+from store.evaluation_job import EvaluationJobRecord, EvaluationState
 from store.records import AdapterRecord, DatasetRecord, EvaluationRecord, TrainingRecord, TrainingState
 from store.rows import R
 
@@ -61,6 +62,21 @@ class LoraQuestions(ABC):
         """The evaluations of one version of an adapter, oldest first; without a number, those of all."""
         where, values = ("1", ()) if adapter_id is None else ("adapter_id = ?", (adapter_id,))
         return self._select(EvaluationRecord, where, values)
+
+    def evaluation_jobs(
+        self, states: Sequence[EvaluationState] = (), adapter_id: int | None = None
+    ) -> list[EvaluationJobRecord]:
+        """Evaluations as work, done or not, oldest first: all, those in one of `states`, those of one adapter."""
+        where, values = ("1", list[Any]()) if adapter_id is None else ("adapter_id = ?", [adapter_id])
+        if states:
+            where, values = f"{where} AND state IN ({', '.join('?' for _ in states)})", [*values, *states]
+        return self._select(EvaluationJobRecord, where, values)
+
+    def evaluation_job(self, word: int | str) -> EvaluationJobRecord:
+        """The evaluation that a person means: its number, the label of its adapter (the newest of it) or `last`; else
+        NotFound."""
+        found = self._meant(EvaluationJobRecord, word)
+        return _found(found, f"evaluation {word!r}", "`llmtune lora list` shows them, `llmtune lora eval` makes one")
 
     def _meant(self, record_type: type[R], word: int | str) -> list[R]:
         text = str(word).strip()

@@ -113,3 +113,51 @@ EVALUATION_TABLES = (
     )""",
     "CREATE INDEX evaluation_by_adapter ON evaluation (adapter_id)",
 )
+
+# The number of an evaluation is that of its work and of its result. Those that were made before they were work that
+# a keeper carries out are done.
+EVALUATION_JOB_TABLES = (
+    """
+    CREATE TABLE evaluation_job (
+        id INTEGER PRIMARY KEY,
+        adapter_id INTEGER NOT NULL REFERENCES adapter(id) ON DELETE CASCADE,
+        name TEXT NOT NULL,
+        state TEXT NOT NULL,
+        base_model TEXT NOT NULL,
+        data TEXT NOT NULL,
+        data_path TEXT NOT NULL,
+        data_hash TEXT NOT NULL,
+        path TEXT NOT NULL,
+        marker TEXT NOT NULL,
+        created_at TEXT NOT NULL,
+        dataset_id INTEGER REFERENCES dataset(id),
+        base_hash TEXT,
+        settings TEXT NOT NULL,
+        python TEXT,
+        pid INTEGER,
+        start_ticks INTEGER,
+        boot_id TEXT,
+        keeper_pid INTEGER,
+        keeper_start_ticks INTEGER,
+        started_at TEXT,
+        finished_at TEXT,
+        done INTEGER,
+        records INTEGER,
+        seconds REAL,
+        message TEXT,
+        raw TEXT NOT NULL
+    )""",
+    """
+    INSERT INTO evaluation_job (id, adapter_id, name, state, base_model, data, data_path, data_hash, path, marker,
+        created_at, dataset_id, base_hash, settings, finished_at, done, records, seconds, raw)
+    SELECT evaluation.id, adapter.id, adapter.name || '@' || adapter.version, 'done', adapter.base_model,
+        coalesce(CASE WHEN json_valid(evaluation.settings) THEN json_extract(evaluation.settings, '$.data') END, ''),
+        '', evaluation.data_hash, '', '', evaluation.created_at, dataset_id, base_hash,
+        CASE WHEN json_valid(evaluation.settings) THEN evaluation.settings ELSE '{}' END,
+        evaluation.created_at, records, records, evaluation.seconds, '{}'
+    FROM evaluation JOIN adapter ON adapter.id = evaluation.adapter_id""",
+    "ALTER TABLE event ADD COLUMN evaluation_id INTEGER REFERENCES evaluation_job(id) ON DELETE CASCADE",
+    "CREATE INDEX event_by_evaluation ON event (evaluation_id)",
+    "CREATE INDEX evaluation_job_by_state ON evaluation_job (state)",
+    "CREATE INDEX evaluation_job_by_adapter ON evaluation_job (adapter_id)",
+)

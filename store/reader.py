@@ -239,9 +239,11 @@ class Reader(LoraQuestions):
         server_id: int | None = None,
         limit: int | None = 50,
         training_id: int | None = None,
+        evaluation_id: int | None = None,
     ) -> list[EventRecord]:
         """The newest `limit` events, the newest last."""
-        where, values = _all_of(session_id=session_id, server_id=server_id, training_id=training_id)
+        of = {"session_id": session_id, "server_id": server_id}
+        where, values = _all_of(**of, training_id=training_id, evaluation_id=evaluation_id)
         return self._select(EventRecord, where, values, newest=limit)
 
     def import_files(self, with_raw: bool = False, ids: Sequence[int] | None = None) -> list[ImportFileRecord]:

@@ -167,7 +167,7 @@ class SampleRecord:
 
 @dataclass(frozen=True, slots=True)
 class EventRecord:
-    """One line of history: what happened to a session, server or training, said for a person."""
+    """One line of history: what happened to a session, server, training or evaluation, said for a person."""
 
     at: str
     level: EventLevel
@@ -175,6 +175,7 @@ class EventRecord:
     session_id: int | None = None
     server_id: int | None = None
     training_id: int | None = None
+    evaluation_id: int | None = None
     raw: dict[str, Any] = field(default_factory=dict)
     id: int | None = None
 

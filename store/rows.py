@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar, get_origin, get_type_hints
 
 from store.errors import damaged
+from store.evaluation_job import EvaluationJobRecord
 from store.records import (
     AdapterRecord,
     DatasetRecord,
@@ -40,6 +41,7 @@ Record = (
     | TrainingRecord
     | AdapterRecord
     | EvaluationRecord
+    | EvaluationJobRecord
 )
 _EXACT = 2.0**53  # below it every whole number is a float
 R = TypeVar(
@@ -55,6 +57,7 @@ R = TypeVar(
     TrainingRecord,
     AdapterRecord,
     EvaluationRecord,
+    EvaluationJobRecord,
 )
 
 
@@ -103,6 +106,7 @@ _SHAPES: Mapping[type[Record], Shape] = {
     TrainingRecord: _shape_of(TrainingRecord),
     AdapterRecord: _shape_of(AdapterRecord),
     EvaluationRecord: _shape_of(EvaluationRecord),
+    EvaluationJobRecord: _shape_of(EvaluationJobRecord),
 }
 
 

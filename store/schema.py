@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from store.lora_tables import EVALUATION_TABLES, LORA_TABLES
+from store.lora_tables import EVALUATION_JOB_TABLES, EVALUATION_TABLES, LORA_TABLES
 
 if TYPE_CHECKING:  # a fifth of a second to import, and needed only where a step is to be applied
     from sqlite_utils import Database
@@ -208,6 +208,12 @@ def step_006_evaluation(db: "Database") -> None:
         db.execute(statement)
 
 
+def step_007_evaluation_job(db: "Database") -> None:
+    """Evaluations as work that a keeper carries out, with its progress and its events."""
+    for statement in EVALUATION_JOB_TABLES:
+        db.execute(statement)
+
+
 STEPS: tuple[Step, ...] = (
     step_001_tables,
     step_002_indices,
@@ -215,6 +221,7 @@ STEPS: tuple[Step, ...] = (
     step_004_import_file,
     step_005_lora,
     step_006_evaluation,
+    step_007_evaluation_job,
 )
 
 

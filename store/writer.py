@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from store.errors import NotFound, StoreError, translated
+from store.evaluation_job import EvaluationJobRecord
 from store.records import AdapterRecord, ImportFileRecord, SampleRecord
 from store.rows import Record, encode, from_row, shape, to_row
 from store.thinning import BATCH, hold_back, thin_some
@@ -78,6 +79,14 @@ class Writer:
         with self.transaction():
             sql = f"SELECT coalesce(MAX(version), 0) + 1 FROM {shape(AdapterRecord).table} WHERE name = ?"
             found: int = self._connection.execute(sql, (name,)).fetchone()[0]
+            return found
+
+    def next_evaluation(self) -> int:
+        """The number that the next evaluation gets, as work and as result. It is nobody else's only within the
+        transaction in which it is inserted."""
+        with self.transaction():
+            sql = "SELECT max((SELECT coalesce(MAX(id), 0) FROM evaluation), (SELECT coalesce(MAX(id), 0) FROM {})) + 1"
+            found: int = self._connection.execute(sql.format(shape(EvaluationJobRecord).table)).fetchone()[0]
             return found
 
     def known_adapter(self, name: str, signature: str) -> AdapterRecord | None:

@@ -39,9 +39,9 @@ def unsaid(text: str) -> None:
 class Journal:
     """`blocked` is the one line that says why the store takes nothing now, or None; `lost` says what was given up.
 
-    Secrets in what is told are hidden. `session_id`, `server_id` and `training_id` are stamped on the events; what
-    happens goes to `log` too. Where the store says what does not pass, StoreError comes through. The writer should have
-    been opened with KEEPER_PATIENCE_S.
+    Secrets in what is told are hidden. `session_id`, `server_id`, `training_id` and `evaluation_id` are stamped on the
+    events; what happens goes to `log` too. Where the store says what does not pass, StoreError comes through. The
+    writer should have been opened with KEEPER_PATIENCE_S.
     """
 
     def __init__(
@@ -51,6 +51,7 @@ class Journal:
         server_id: int | None = None,
         log: Callable[[str], None] = say,
         training_id: int | None = None,
+        evaluation_id: int | None = None,
     ) -> None:
         self.blocked: str | None = None
         self.lost: list[str] = []
@@ -59,6 +60,7 @@ class Journal:
         self._session_id = session_id
         self._server_id = server_id
         self._training_id = training_id
+        self._evaluation_id = evaluation_id
         self._deadline: float | None = None
         self._ending = asyncio.Event()
 
@@ -96,6 +98,7 @@ class Journal:
             session_id=self._session_id,
             server_id=server_id or self._server_id,
             training_id=self._training_id,
+            evaluation_id=self._evaluation_id,
         )
         with contextlib.suppress(*PASSING):
             await self._until_taken(lambda: self.writer.insert(record), "an event")

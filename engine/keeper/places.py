@@ -16,7 +16,7 @@ from typing import Literal
 
 from engine.records import EngineError
 
-KeeperKind = Literal["session", "server", "training"]
+KeeperKind = Literal["session", "server", "training", "evaluation"]
 
 
 @dataclass(frozen=True, slots=True)

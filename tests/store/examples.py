@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+from store.evaluation_job import EvaluationJobRecord
 from store.records import (
     AdapterRecord,
     DatasetRecord,
@@ -157,6 +158,24 @@ def an_evaluation(adapter_id: int = 1, **changes: Any) -> EvaluationRecord:
         low=-0.9,
         high=-0.7,
         answers=[{"prompt": "Name a colour.", "base": "A colour is", "adapter": "<<BLUE>>"}],
+    )
+    return replace(record, **changes)
+
+
+def an_evaluation_job(adapter_id: int = 1, **changes: Any) -> EvaluationJobRecord:
+    record = EvaluationJobRecord(
+        adapter_id,
+        "alpaca@1",
+        "running",
+        "models/qwen3",
+        "the validation part of dataset alpaca",
+        "datasets/1-alpaca/validation.jsonl",
+        "ab" * 32,
+        "evaluations/1-alpaca-1",
+        "evaluation-m8",
+        "2026-11-30T10:00:00.000Z",
+        done=12,
+        records=50,
     )
     return replace(record, **changes)
 

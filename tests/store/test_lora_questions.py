@@ -1,10 +1,11 @@
 import pytest
 
 from store.errors import NotFound, StoreError
+from store.evaluation_job import GOING_ON
 from store.reader import Reader
 from store.records import AdapterRecord
 from store.writer import Writer
-from tests.store.examples import a_dataset, a_training, an_adapter, an_evaluation, an_event
+from tests.store.examples import a_dataset, a_training, an_adapter, an_evaluation, an_evaluation_job, an_event
 
 
 def test_datasets_and_trainings_are_found_as_a_person_names_them(writer: Writer, reader: Reader) -> None:
@@ -93,3 +94,25 @@ def test_evaluations_belong_to_a_version(writer: Writer, reader: Reader) -> None
     assert [each.adapter_loss for each in reader.evaluations(first)] == [1.3, 1.2]
     assert len(reader.evaluations()) == 3
     assert reader.evaluations(second)[0].answers[0]["adapter"] == "<<BLUE>>"
+
+
+def test_an_evaluation_is_meant_by_number_label_or_last(writer: Writer, reader: Reader) -> None:
+    first, second = writer.insert(an_adapter()), writer.insert(an_adapter(version=2))
+    writer.insert(an_evaluation_job(first, state="done"))
+    writer.insert(an_evaluation_job(second, name="alpaca@2"))
+    writer.insert(an_evaluation_job(first, state="waiting", done=None, records=None))
+    assert [reader.evaluation_job(word).id for word in (1, "2", "alpaca@1", "alpaca@2", "last")] == [1, 2, 3, 2, 3]
+    assert [job.id for job in reader.evaluation_jobs(GOING_ON)] == [2, 3]
+    assert [job.id for job in reader.evaluation_jobs(adapter_id=first)] == [1, 3]
+    assert [job.id for job in reader.evaluation_jobs(GOING_ON, first)] == [3]
+    with pytest.raises(NotFound, match="There is no evaluation 'alpaca@3'"):
+        reader.evaluation_job("alpaca@3")
+
+
+def test_a_number_of_an_evaluation_is_never_that_of_another_result(writer: Writer) -> None:
+    writer.insert(an_adapter())
+    writer.insert(an_evaluation())
+    writer.insert(an_evaluation())
+    assert writer.next_evaluation() == 3, "results that came without their work count"
+    writer.insert(an_evaluation_job(id=7))
+    assert writer.next_evaluation() == 8

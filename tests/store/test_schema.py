@@ -20,6 +20,7 @@ from tests.store.examples import (
     a_session,
     an_adapter,
     an_evaluation,
+    an_evaluation_job,
     an_event,
     an_import_file,
     fill,
@@ -98,7 +99,7 @@ def test_a_file_of_the_third_step_takes_imported_files(path: Path) -> None:
 def test_a_file_of_the_fourth_step_keeps_its_events_and_takes_adapters(path: Path) -> None:
     with open_writer(path, steps=STEPS[:4]) as old:
         fill_old(old, "limited_by")
-        insert_without(old, an_event(session_id=1), "training_id")
+        insert_without(old, an_event(session_id=1), "training_id", "evaluation_id")
     with open_writer(path) as writer, open_reader(path) as reader:
         assert [(event.text, event.training_id) for event in reader.events(session_id=1)] == [("started", None)]
         assert (reader.datasets(), reader.trainings(), reader.adapters()) == ([], [], [])
@@ -114,6 +115,24 @@ def test_a_file_of_the_fifth_step_keeps_its_adapters_and_takes_their_evaluations
         assert reader.evaluations() == []
         writer.insert(an_evaluation())
         assert [each.difference for each in reader.evaluations(1)] == [-0.8]
+
+
+def test_a_file_of_the_sixth_step_keeps_its_evaluations_as_work_that_is_done(path: Path) -> None:
+    with open_writer(path, steps=STEPS[:6]) as old:
+        old.insert(an_adapter())
+        old.insert(an_evaluation(settings={"data": "a file", "max_length": 77}, seconds=3.5))
+        old.insert(an_evaluation())
+        old._connection.execute("UPDATE evaluation SET settings = 'torn' WHERE id = 2")
+    with open_writer(path) as writer, open_reader(path) as reader:
+        found = reader.evaluation_job("alpaca@1")
+        assert (found.id, found.data) == (2, "")
+        (first,) = [job for job in reader.evaluation_jobs(("done",)) if job.id == 1]
+        assert (first.name, first.data, first.done, first.records, first.seconds) == ("alpaca@1", "a file", 50, 50, 3.5)
+        with writer.transaction():
+            number = writer.insert(an_evaluation_job(id=writer.next_evaluation()))
+        assert number == 3
+        writer.insert(an_event(evaluation_id=number))
+        assert [event.text for event in reader.events(evaluation_id=number)] == ["started"]
 
 
 def fill_old(old: Writer, *has: str) -> None:
