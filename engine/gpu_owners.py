@@ -22,8 +22,9 @@ Whose = Literal["ours", "another", "unseen"]
 LOOK_AGAIN_S = 10.0
 STRANGE_SERVER = "a server of llmtune's, of another data directory"
 TRAINING = "a training of llmtune's"
-TRAINING_MARKER = "training-"
-"""How the marker of a training's processes begins; that of a server is hexadecimal."""
+EVALUATION = "an evaluation of llmtune's"
+TRAINING_MARKER, EVALUATION_MARKER = "training-", "evaluation-"
+"""How the markers of their processes begin; that of a server is hexadecimal."""
 _GENERATIONS = 64
 _NAME_W = 60
 
@@ -93,10 +94,15 @@ def _owner(
         if (name := recorded.get((stat.pid, stat.start_ticks))) is not None:
             return Owner("ours", name)
         if (marker := marker_of(stat.pid)) is not None:
-            stranger = TRAINING if marker.startswith(TRAINING_MARKER) else STRANGE_SERVER
-            return Owner("ours", by_marker.get(marker, stranger))
+            return Owner("ours", by_marker.get(marker, _by_its_marker(marker)))
         at = stat.ppid
     return ANOTHER
+
+
+def _by_its_marker(marker: str) -> str:
+    if marker.startswith(TRAINING_MARKER):
+        return TRAINING
+    return EVALUATION if marker.startswith(EVALUATION_MARKER) else STRANGE_SERVER
 
 
 class OwnerLook:

@@ -1,4 +1,5 @@
-"""What llmtune itself left behind: servers and trainings that run without a keeper, sessions that stand still."""
+"""What llmtune itself left behind: servers, trainings and evaluations that run without a keeper, sessions that stand
+still."""
 
 import os
 from collections.abc import Mapping
@@ -8,7 +9,7 @@ from pathlib import Path
 from engine.keeper.client import KeeperGone, KeeperRefused, call, is_running
 from engine.keeper.places import KeeperKind, runtime_dir
 from engine.preflight.check import Check
-from engine.preflight.trainings import OurTraining, read_trainings, training_checks
+from engine.preflight.lora_work import OurWork, lora_checks, read_lora_work
 from engine.processes.process import boot_id, is_alive, markers
 from engine.records import ProcessIdentity
 from store.database import open_reader
@@ -53,12 +54,12 @@ class OursReading:
     sessions: tuple[OurSession, ...] = ()
     strangers: tuple[int, ...] = ()
     newest: str | None = None
-    trainings: tuple[OurTraining, ...] = ()
+    lora: tuple[OurWork, ...] = ()
 
     def names(self) -> dict[int, str]:
         """Whose a process is, by pid."""
         named = {pid: f"our server {server.id}, {server.name}" for server in self.servers for pid in server.pids}
-        named |= {pid: f"our training {one.id}, {one.name}" for one in self.trainings for pid in one.pids}
+        named |= {pid: f"our {one.kind} {one.id}, {one.name}" for one in self.lora for pid in one.pids}
         return {**dict.fromkeys(self.strangers, "a server of llmtune's, of another data directory"), **named}
 
 
@@ -71,21 +72,21 @@ def read_ours(data_dir: Path, environ: Mapping[str, str] = os.environ) -> OursRe
         return OursReading(strangers=tuple(sorted(marked)))
     with open_reader(database_file(data_dir)) as reader:
         rows, sessions, events = reader.servers(), reader.sessions(), reader.events(limit=1)
-        trainings = read_trainings(data_dir, reader, marked)
+        lora = read_lora_work(data_dir, reader, marked)
     known = {row.marker for row in rows if row.marker} | {str(one.raw.get("bench_marker")) for one in sessions}
-    training = {pid for one in trainings for pid in one.pids}
+    lora_pids = {pid for one in lora for pid in one.pids}
     servers = (_server(data_dir, row, marked) for row in rows)
     return OursReading(
         tuple(server for server in servers if server.active or server.pids),
         tuple(_session(data_dir, session) for session in sessions if session.state in _UNFINISHED),
-        tuple(sorted(pid for pid, marker in marked.items() if marker not in known and pid not in training)),
+        tuple(sorted(pid for pid, marker in marked.items() if marker not in known and pid not in lora_pids)),
         events[-1].at if events else None,
-        trainings,
+        lora,
     )
 
 
 def ours_checks(reading: OursReading) -> list[Check]:
-    return [_servers(reading.servers), _sessions(reading.sessions), *training_checks(reading.trainings)]
+    return [_servers(reading.servers), _sessions(reading.sessions), *lora_checks(reading.lora)]
 
 
 def _servers(servers: tuple[OurServer, ...]) -> Check:

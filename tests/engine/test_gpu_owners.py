@@ -12,6 +12,7 @@ import pytest
 
 from engine.gpu_owners import (
     ANOTHER,
+    EVALUATION,
     STRANGE_SERVER,
     TRAINING,
     UNSEEN,
@@ -92,7 +93,12 @@ def test_a_pid_that_was_given_to_another_process_is_not_ours(family: tuple[int, 
 
 @pytest.mark.parametrize(
     ("family", "server"),
-    [("a-marker", "our server 3, chat"), ("another-marker", STRANGE_SERVER), ("training-5c", TRAINING)],
+    [
+        ("a-marker", "our server 3, chat"),
+        ("another-marker", STRANGE_SERVER),
+        ("training-5c", TRAINING),
+        ("evaluation-5c", EVALUATION),
+    ],
     indirect=["family"],
 )
 def test_a_marker_tells_it_before_anything_was_recorded(family: tuple[int, int], server: str) -> None:

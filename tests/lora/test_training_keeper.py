@@ -69,7 +69,7 @@ def test_a_keeper_that_is_killed_leaves_a_trainer_that_the_next_one_follows(worl
     world.until(number, lambda one: (one.step or 0) >= 2)
     world.kill_keeper(number)
     assert is_alive(trainer)
-    (seen,) = read_ours(world.place).trainings
+    (seen,) = read_ours(world.place).lora
     assert (seen.pids, seen.kept) == ((trainer.pid,), False)
     assert trainer.pid not in read_ours(world.place).strangers
     start_keeper(world.place, number, world.environ)

@@ -15,10 +15,10 @@ from engine.keeper.places import keeper_places
 from engine.preflight.bounded import Probe, Unread
 from engine.preflight.check import Check
 from engine.preflight.doctor import Readings, examine, judge
+from engine.preflight.lora_work import OurWork
 from engine.preflight.ours import OurServer, OurSession, OursReading, ours_checks, read_ours
 from engine.preflight.places import Place
 from engine.preflight.terminal import TerminalReading
-from engine.preflight.trainings import OurTraining
 from engine.processes.process import MARKER_VARIABLE, boot_id, identify
 from store.database import open_writer
 from store.location import database_file
@@ -87,9 +87,18 @@ STILL = OurSession(14, "night", "running", False)
         (OursReading(sessions=(STILL,)), ["ok", "warning"], "llmtune resume 14"),
         (OursReading(sessions=(replace(STILL, kept=True, blocked="no space"),)), ["ok", "warning"], "waits: no space"),
         (OursReading(sessions=(replace(STILL, state="paused", kept=True, message="full"),)), ["ok", "warning"], "full"),
-        (OursReading(trainings=(OurTraining(4, "a", (), True),)), ["ok", "ok", "ok"], "1 under way"),
-        (OursReading(trainings=(OurTraining(4, "a", (7,), False),)), ["ok", "ok", "warning"], "computes on as pid 7"),
-        (OursReading(trainings=(OurTraining(4, "a", (), False),)), ["ok", "ok", "warning"], "llmtune lora resume 4"),
+        (OursReading(lora=(OurWork("training", 4, "a", (), True),)), ["ok", "ok", "ok"], "1 under way"),
+        (
+            OursReading(lora=(OurWork("training", 4, "a", (7,), False),)),
+            ["ok", "ok", "warning"],
+            "computes on as pid 7",
+        ),
+        (OursReading(lora=(OurWork("training", 4, "a", (), False),)), ["ok", "ok", "warning"], "llmtune lora resume 4"),
+        (
+            OursReading(lora=(OurWork("evaluation", 4, "a@1", (), False), OurWork("training", 5, "a", (), True))),
+            ["ok", "ok", "warning", "ok"],
+            "llmtune lora resume eval:4",
+        ),
     ],
 )
 def test_servers_sessions_and_trainings_of_ours(reading: OursReading, states: list[str], told: str) -> None:
