@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from engine.signature import file_hashes, require_signature, signature_of
 from lora.adapter_files import CONFIG, WEIGHTS, Adapter, read_adapter
 from lora.records import LoraError
-from lora.signature import file_hashes, require_signature, signature_of
 from store.clock import utc_now
 from store.private_files import make_private_folder
 from store.records import AdapterRecord
@@ -86,7 +86,7 @@ def register(
     """Copy the adapter in `folder` into the registry as the next version of `name`, signed. Whoever dies meanwhile
     leaves a folder without a row, which nobody serves and the next registration replaces.
 
-    `folder` may be a training's: what is no file of an adapter stays there. Raises LoraError and StoreError.
+    `folder` may be a training's: what is no file of an adapter stays there. Raises EngineError and StoreError.
     """
     check_name(name)
     adapter = read_adapter(folder)

@@ -7,10 +7,11 @@ from threading import Thread
 
 import pytest
 
+from engine.records import EngineError
+from engine.signature import SignatureBroken, file_hashes, signature_of
 from lora.adapter_files import AdapterUnfit
 from lora.records import LoraError
 from lora.registry import Origin, adapter_folder, check_name, name_from, register, require_unchanged
-from lora.signature import SignatureBroken, file_hashes, signature_of
 from store.database import open_reader, open_writer
 from store.errors import StoreFull
 from store.records import AdapterRecord
@@ -192,5 +193,5 @@ def test_large_files_are_hashed_by_pieces(tmp_path: Path) -> None:
     (folder / "big").write_bytes(content)
     assert file_hashes(folder)["big"] == hashlib.sha256(content).hexdigest()
     (folder / "inner").mkdir()
-    with pytest.raises(LoraError, match="inner is no file"):
+    with pytest.raises(EngineError, match="inner is no file"):
         file_hashes(folder)

@@ -8,6 +8,7 @@ import pytest
 
 from engine.launch.model import model_hash
 from engine.records import Installation, ServerSpec
+from engine.signature import SignatureBroken
 from lora.records import LoraError
 from lora.registry import Origin, register
 from lora.rollback import target_of
@@ -22,7 +23,6 @@ from lora.serving import (
     server_flags,
     to_serve,
 )
-from lora.signature import SignatureBroken
 from store.database import open_writer
 from store.records import AdapterRecord
 from tests.lora.made_adapters import tiny_factors, write_adapter, write_model

@@ -5,10 +5,10 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from engine.signature import SignatureBroken
 from engine.text import clean
 from lora.base_model import BaseUnknown
 from lora.importing import examine_version, require_base
-from lora.signature import SignatureBroken
 from store.records import AdapterRecord, EvaluationRecord
 from tui.commands.lora_import import installed
 from tui.commands.lora_text import adapter_json, examined_json, examined_lines, megabytes, serve_line

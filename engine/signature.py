@@ -1,34 +1,37 @@
-"""A signature of a folder's files, by which what is served is known to be what was registered."""
+"""A signature of a folder's files, by which what is served is known to be what was registered.
+
+Here, and not in `lora/`, because a sweep that serves adapters holds them against it too.
+"""
 
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
+from engine.records import EngineError
 from engine.text import clean
-from lora.records import LoraError
 
 _PIECE = 1 << 20
 
 
-class SignatureBroken(LoraError):
+class SignatureBroken(EngineError):
     """The files of a registered adapter are not those that were registered."""
 
 
 def file_hashes(folder: Path) -> dict[str, str]:
-    """Name → SHA-256 in hex of each file in `folder` itself, by name. Raises LoraError where one cannot be read, or
+    """Name → SHA-256 in hex of each file in `folder` itself, by name. Raises EngineError where one cannot be read, or
     is a folder or a link that leads nowhere."""
     found = {}
     try:
         for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
             if not entry.is_file():
-                raise LoraError(f"{entry} is no file: an adapter's folder holds files only")
+                raise EngineError(f"{entry} is no file: an adapter's folder holds files only")
             with entry.open("rb") as file:
                 digest = hashlib.sha256()
                 while piece := file.read(_PIECE):
                     digest.update(piece)
             found[entry.name] = digest.hexdigest()
     except OSError as error:
-        raise LoraError(f"{folder} cannot be read: {error.strerror}") from None
+        raise EngineError(f"{folder} cannot be read: {error.strerror}") from None
     return found
 
 
