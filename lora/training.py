@@ -1,6 +1,5 @@
 """Making a training, starting the keeper that carries it out, and stopping it."""
 
-import asyncio
 import hashlib
 import os
 import uuid
@@ -11,26 +10,20 @@ from typing import Any
 
 from engine.gpu_owners import TRAINING_MARKER
 from engine.keeper import client
-from engine.keeper.hold import only_keeper
-from engine.keeper.journal import Journal, unsaid
-from engine.keeper.spawn import spawn_keeper
 from engine.launch.model import check_model, model_hash
 from engine.processes.process import is_alive
-from engine.records import EngineError
-from engine.text import clean, redact
 from lora.data.writing import TRAIN, VALIDATION
+from lora.process_life import recorded
 from lora.records import LoraError, TrainingSettings
 from lora.registry import check_name, name_from
-from lora.training_life import Life, recorded
 from lora.training_python import TrainingPython
+from lora.work import start_keeper_of, stop_work
 from store.clock import utc_now
 from store.database import open_reader, open_writer
 from store.location import database_file
 from store.records import DatasetRecord, TrainingRecord
 
-MODULE = "lora.keeper"
 FOLDER = "trainings"
-STOPPED = "stopped, as asked"
 
 
 class DataChanged(LoraError):
@@ -86,44 +79,12 @@ def start_keeper(data_dir: Path, training_id: int, environ: Mapping[str, str] = 
     if training.state == "done":
         raise LoraError(f"training {training_id} is done: its adapter is {training.adapter_name}")
     _require_unchanged(data_dir, training, dataset)
-    try:
-        return spawn_keeper(data_dir, "training", training_id, MODULE, environ)
-    except EngineError as error:
-        if not client.is_running(data_dir, "training", training_id):  # else another was quicker to start one
-            with open_writer(database_file(data_dir)) as writer:
-                message = redact(clean(str(error), 500))
-                writer.update(TrainingRecord, training_id, state="failed", message=message, finished_at=utc_now())
-        raise
+    return start_keeper_of(data_dir, "training", training_id, environ)
 
 
 def stop_training(data_dir: Path, training_id: int) -> str:
-    """Have a training stopped; what to tell. Where its keeper is gone, what that left is ended here and now, by the
-    step in hand. Raises EngineError, StoreError."""
-    try:
-        return str(client.call(data_dir, "training", training_id, "stop")["message"])
-    except client.KeeperGone:
-        database = database_file(data_dir)
-    with (
-        only_keeper(data_dir, "training", training_id),
-        open_writer(database) as writer,
-        open_reader(database) as reader,
-    ):
-        training = reader.training(training_id)
-        if training.state in ("done", "stopped", "failed") and Life.left(training) is None:
-            raise LoraError(f"training {training_id} is {training.state}: there is nothing to stop")
-        return asyncio.run(_stop_left(Journal(writer, training_id=training_id, log=unsaid), training))
-
-
-async def _stop_left(journal: Journal, training: TrainingRecord) -> str:
-    assert training.id is not None
-    journal.end_within(0.0)
-    said = "nothing worked on it any more"
-    if (life := Life.left(training)) is not None:
-        said = (await life.end(grace_s=60.0)).summary()
-    await journal.event(f"{STOPPED}; {said}")
-    await journal.update(TrainingRecord, training.id, state="stopped", message=STOPPED, finished_at=utc_now())
-    journal.require_all_written()
-    return f"stopped; {said}"
+    """Have a training stopped, as `lora.work.stop_work` says."""
+    return stop_work(data_dir, "training", training_id)
 
 
 def settings_of(training: TrainingRecord) -> TrainingSettings:

@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 
 import lora.keeper
+import lora.process_keeper
 from engine.keeper.client import call
 from engine.preflight.ours import read_ours
 from engine.processes.process import is_alive, marked
 from engine.records import EngineError
+from lora.process_life import PROGRESS
 from lora.records import LoraError, TrainingSettings
 from lora.training import DataChanged, create_training, start_keeper, stop_training
-from lora.training_life import LOG, PROGRESS
+from lora.training_life import LOG
 from store.database import open_reader, open_writer
 from store.errors import StoreFull
 from store.location import database_file
@@ -172,7 +174,7 @@ class Full:
 async def test_a_store_that_takes_nothing_holds_up_no_stop(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.play(pace=0.2)
     monkeypatch.setenv("LLMTUNE_STAND_IN", world.environ["LLMTUNE_STAND_IN"])
-    monkeypatch.setattr(lora.keeper, "GIVE_UP_AFTER_S", 1.0)
+    monkeypatch.setattr(lora.process_keeper, "GIVE_UP_AFTER_S", 1.0)
     settings = TrainingSettings(str(world.model), 1, epochs=None, steps=8)
     number = create_training(world.place, world.dataset, settings, world.python)
     database = database_file(world.place)

@@ -3,8 +3,8 @@
 import argparse
 
 from engine.keeper.client import is_running
+from lora.process_life import Life
 from lora.training import start_keeper
-from lora.training_life import Life
 from tui.commands.places import data_place, reading
 from tui.output import UsageError, say, say_json
 

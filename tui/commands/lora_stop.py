@@ -4,8 +4,8 @@ import argparse
 
 from engine.keeper.client import is_running
 from engine.text import clean
+from lora.process_life import Life
 from lora.training import stop_training
-from lora.training_life import Life
 from tui.commands.places import data_place, reading
 from tui.output import UsageError, say, say_json
 
