@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from engine.gpus import gpu_owners
+from engine import gpu_owners
 from engine.gpus.gpu import GpuReader
 from engine.gpus.gpu_json import gpu_kept
 from engine.processes.process import boot_id, identify
