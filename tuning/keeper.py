@@ -29,6 +29,7 @@ from tuning.records import Plan
 from tuning.scheduling.budget import exhausted
 from tuning.scheduling.schedule import BASELINE
 from tuning.sessions import session_installation, session_plan
+from tuning.sweeping.adapters import signed_adapters
 from tuning.sweeping.additions import why_not_added
 from tuning.sweeping.block_runs import BlockRuns
 from tuning.sweeping.controls import Controls, Interrupted
@@ -145,6 +146,7 @@ class SessionKeeper:
             self._data_dir,
             self._gate,
             BlockRuns(self._reader, self._id),
+            signed_adapters(self._reader, self._data_dir),
         )
         return Sweep(
             self._session,

@@ -27,6 +27,7 @@ from tuning.plans.plan_file import plan_toml
 from tuning.plans.plan_json import plan_from_json, plan_json
 from tuning.plans.plan_secrets import hidden_text
 from tuning.records import Plan
+from tuning.sweeping.adapters import servers_of, signed_adapters
 
 MODULE = "tuning.keeper"
 
@@ -49,6 +50,8 @@ def create_session(data_dir: Path, plan: Plan, plan_text: str, installation: Ins
     that runs in another folder. Secrets of `[server.env]` are kept in neither;
     where they cannot be taken out of the text, the plan is written anew in its place. What decides is fixed here, with
     the noise that an A/A session of the same server and workloads found on this machine, and kept: up to a second.
+
+    Raises SignatureBroken, with nothing written, for an adapter of the registry that is not what was registered.
     """
     kept = replace(plan, server_env=redact_env(plan.server_env))
     points, skipped = candidates(plan)
@@ -71,6 +74,8 @@ def create_session(data_dir: Path, plan: Plan, plan_text: str, installation: Ins
     path = database_file(data_dir)
     with open_writer(path) as writer:
         with open_reader(path) as reader:
+            adapters = signed_adapters(reader, data_dir)
+            adapters.require_unchanged(*servers_of(plan.server, (point.settings for point in points)))
             prior, source = prior_noise(reader, kept, environment)
         record.raw[DECIDING] = deciding_json(deciding_of(plan, points, prior, source))
         return writer.insert(record)
@@ -86,18 +91,22 @@ def start_keeper(
     """Start, or start again, the keeper of a session; returns its pid. It goes on at the first run without a result.
 
     `server_env` is the plan's own where it was just read, since only then its secrets are at hand. Raises EngineError:
-    done already, has a keeper, a secret that is needed again, or a keeper that did not start, which then is the
-    session's end until it is resumed; MachineChanged where something was measured already and vLLM, driver, GPU or
-    model are others now, unless `accept_changes`: then both machines are kept with the session.
+    done already, has a keeper, a secret that is needed again, an adapter that is not what was registered, or a keeper
+    that did not start, which then is the session's end until it is resumed; MachineChanged where something was measured
+    already and vLLM, driver, GPU or model are others now, unless `accept_changes`: then both machines are kept with the
+    session.
     """
     with open_reader(database_file(data_dir)) as reader:
-        session = reader.session(session_id)
+        session, adapters = reader.session(session_id), signed_adapters(reader, data_dir)
     if session.state == "done":
         raise EngineError(f"session {session_id} is done; start a new one for more blocks")
     if server_env is None:
         server_env = restore_secrets(session.plan["server_env"], {}, environ)
     _require_no_keeper(data_dir, session)
     if session.started_at is not None:
+        adapters.require_unchanged(
+            *servers_of(session.plan["server"], (each["settings"] for each in session.candidates))
+        )
         _meet_the_machine(data_dir, session, environ, accept_changes)
     try:
         return spawn_keeper(data_dir, "session", session_id, MODULE, pass_secrets(environ, server_env))

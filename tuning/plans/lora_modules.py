@@ -14,10 +14,16 @@ from tuning.records import Workload
 FLAG = "lora-modules"
 
 
-def module_names(value: Any) -> tuple[str, ...]:
-    """The names in a value of `--lora-modules`: `name=path`, or JSON with a `name` (vLLM's LoRAParserAction)."""
+def modules(value: Any) -> tuple[tuple[str, str], ...]:
+    """Names and paths in a value of `--lora-modules`: `name=path`, or JSON with `name` and `path` (vLLM's
+    LoRAParserAction)."""
     items = value if isinstance(value, list | tuple) else [value]
-    return tuple(name for item in items if (name := _name(item)))
+    return tuple(found for item in items if (found := _module(item)) is not None)
+
+
+def module_names(value: Any) -> tuple[str, ...]:
+    """The names of `modules`."""
+    return tuple(name for name, _ in modules(value))
 
 
 def addressed(workload: Workload, flags: Mapping[str, Any]) -> tuple[str, ...]:
@@ -32,12 +38,15 @@ def unknown(workload: Workload, servers: Iterable[Mapping[str, Any]]) -> tuple[s
     return tuple(name for name in workload.adapters if name not in served)
 
 
-def _name(item: Any) -> str | None:
+def _module(item: Any) -> tuple[str, str] | None:
     if isinstance(item, str) and item.lstrip().startswith("{"):
         try:
             item = json.loads(item)
         except ValueError:
             return None
     if isinstance(item, Mapping):
-        return str(item["name"]) if item.get("name") else None
-    return item.partition("=")[0] if isinstance(item, str) and "=" in item else None
+        return (str(item["name"]), str(item.get("path") or "")) if item.get("name") else None
+    if not isinstance(item, str):
+        return None
+    name, is_one, path = item.partition("=")
+    return (name, path) if name and is_one else None

@@ -1,5 +1,6 @@
 """One cell of a sweep: a fresh launch of one candidate, its runs, and the end of its server."""
 
+import asyncio
 import os
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
@@ -24,6 +25,7 @@ from store.clock import utc_now
 from store.records import LaunchRecord, ServerRecord
 from tuning.plans.foregone import smaller_that_starts
 from tuning.records import Candidate, Cell, Plan, PlannedRun
+from tuning.sweeping.adapters import NO_ADAPTERS, SignedAdapters
 from tuning.sweeping.block_runs import BlockRuns
 from tuning.sweeping.controls import Controls
 from tuning.sweeping.measuring import Measuring, why
@@ -44,7 +46,8 @@ class Launching:
     """Makes launches for one session. The bench process and the GPU reader outlive the single launch.
 
     `gate` is awaited before each run: it holds while paused and raises Interrupted when the sweep is to end. `past` is
-    what the session has measured so far.
+    what the session has measured so far. `adapters` are held against their signatures before each launch: a sweep takes
+    hours, and a folder may be overwritten meanwhile.
     """
 
     def __init__(
@@ -59,6 +62,7 @@ class Launching:
         data_dir: Path,
         gate: Callable[[], Awaitable[None]],
         past: BlockRuns | None = None,
+        adapters: SignedAdapters = NO_ADAPTERS,
     ) -> None:
         self._session_id = session_id
         self._plan = plan
@@ -70,16 +74,20 @@ class Launching:
         self._data_dir = data_dir
         self._gate = gate
         self._past = past
+        self._adapters = adapters
         self._environ = {**os.environ, **plan.server_env}
         self._workloads = {workload.name: workload for workload in plan.workloads}
 
     async def launch(self, cell: Cell, candidate: Candidate, attempt: int, runs: Sequence[PlannedRun]) -> None:
         """Start the candidate's server, make `runs` in their order, stop the server.
 
-        Raises LaunchFailed (recorded), Interrupted and whatever else went wrong (the launch is recorded as abandoned).
+        Raises SignatureBroken before anything is launched, LaunchFailed (recorded), Interrupted and whatever else went
+        wrong (the launch is recorded as abandoned).
         """
         with leased_port(HOST) as port:
-            await self._launch(cell, candidate, candidate_spec(self._plan, candidate, HOST, port), attempt, runs)
+            spec = candidate_spec(self._plan, candidate, HOST, port)
+            await asyncio.to_thread(self._adapters.require_unchanged, spec.flags)
+            await self._launch(cell, candidate, spec, attempt, runs)
 
     async def _launch(
         self, cell: Cell, candidate: Candidate, spec: ServerSpec, attempt: int, runs: Sequence[PlannedRun]

@@ -1,0 +1,60 @@
+"""The adapters of a plan that are versions of the registry: served only as they were registered.
+
+A plan holds plain paths and is read without the registry, so it has no signature in it: whoever edits a path would have
+to edit that too. The store that holds the session holds the versions as well, each with its folder and its signature,
+and neither of them ever changes. So whose folder a path is, is asked of the store; what lies in none of the registry's
+folders was never signed, and is served as it is.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from engine.signature import require_signature
+from store.reader import Reader
+from store.records import AdapterRecord
+from tuning.plans.lora_modules import FLAG, modules
+
+
+@dataclass(frozen=True, slots=True)
+class SignedAdapters:
+    """The versions of a data directory, by their folders."""
+
+    by_folder: Mapping[str, AdapterRecord] = field(default_factory=dict)
+
+    def among(self, flags: Mapping[str, Any]) -> tuple[tuple[Path, AdapterRecord], ...]:
+        """Those that a server with `flags` would load."""
+        found = []
+        for _, path in modules(flags.get(FLAG, ())):
+            place = _real(path)
+            if (adapter := self.by_folder.get(place)) is not None:
+                found.append((Path(place), adapter))
+        return tuple(found)
+
+    def require_unchanged(self, *servers: Mapping[str, Any]) -> None:
+        """Read all files of the adapters that servers with such flags would load: a second for a gigabyte. Raises
+        SignatureBroken for one that is not what was registered, EngineError for a folder that cannot be read."""
+        wanted = {folder: adapter for flags in servers for folder, adapter in self.among(flags)}
+        for folder, adapter in wanted.items():
+            hashes = adapter.raw.get("files")
+            known = hashes if isinstance(hashes, Mapping) else {}
+            require_signature(folder, adapter.signature, known, adapter.label)
+
+
+NO_ADAPTERS = SignedAdapters()
+
+
+def signed_adapters(reader: Reader, data_dir: Path) -> SignedAdapters:
+    """All versions that are registered in `data_dir` now. Raises StoreError."""
+    return SignedAdapters({_real(str(data_dir / each.path)): each for each in reader.adapters()})
+
+
+def servers_of(server: Mapping[str, Any], candidates: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The flags of each server of a session: the baseline's, and each candidate's put over them."""
+    return [dict(server), *({**server, **settings} for settings in candidates)]
+
+
+def _real(path: str) -> str:
+    return os.path.realpath(os.path.expanduser(path))
