@@ -85,7 +85,7 @@ def parting_words(going_on: GoingOn, is_kept: Callable[[str, int], bool]) -> str
         if is_kept("training", training.id):
             lines.append(f"training {training.id} goes on: llmtune lora attach {training.id}")
         else:
-            lines.append(f"training {training.id} stands still, its keeper is gone: llmtune lora resume {training.id}")
+            lines.append(f"training {training.id} has lost its keeper: llmtune lora resume {training.id}")
     return "\n".join(lines)
 
 

@@ -13,6 +13,7 @@ whole one is gone on from; the adapter to OUTPUT/adapter. JSON lines are appende
     {"kind": "plan", "step" (gone on from), "steps", "examples", "left_out", "validation", "trainable", "total", …}
     {"kind": "step", "step", "steps", "loss", "learning_rate", "grad_norm", "tokens", "tokens_per_s", "seconds", …}
     {"kind": "eval", "step", "eval_loss"}, {"kind": "checkpoint", "step", "path"}
+    {"kind": "doing", "what": "evaluation" ("done" "of" examples), "checkpoint" or "adapter"}, until the next line
     {"kind": "done", "adapter"}, {"kind": "failed", "why", "class"}, or {"kind": "stopped", "step"} after SIGTERM
 
 The file outlives whoever reads it: a training goes on while nobody does.
@@ -162,6 +163,7 @@ class Training:
         if not self._models.has_learnt(model):
             raise self._loop.Sick("nothing was learned: the adapter changes nothing; raise --learning-rate or --steps")
         folder = str(self._output / "adapter")
+        self._tell("doing", what="adapter", step=self._steps)
         self._models.save_adapter(model, self._chat, folder)
         last = self._telling.losses[-max(1, self._steps // 10) :]
         self._tell(

@@ -21,6 +21,7 @@ from llmtune_training_health import Health
 from transformers import Trainer, TrainerCallback, TrainingArguments
 
 GIB = 2**30
+SAY_EVERY_S = 2.0  # how far an evaluation is
 Tell = Callable[..., None]
 
 
@@ -48,6 +49,7 @@ class Telling(TrainerCallback):
         self._tokens_before = 0
         self.tokens = 0
         self.evaluated = True  # as far as the newest step should have been
+        self._said_at = -math.inf
         self.losses: list[float] = []
 
     def seconds(self) -> float:
@@ -91,6 +93,17 @@ class Telling(TrainerCallback):
                 self.losses.append(entry["loss"])
                 self._health.step(entry["step"], entry["loss"], entry.get("grad_norm"))
 
+    def evaluates(self, step: int, done: int, of: int) -> None:
+        """So many examples of an evaluation are gone through."""
+        now = time.monotonic()
+        if done == 0 or now - self._said_at >= SAY_EVERY_S:
+            self._said_at = now
+            self._tell("doing", what="evaluation", step=step, done=done, of=of)
+
+    def saves(self, step: int) -> None:
+        """A checkpoint is written from now on."""
+        self._tell("doing", what="checkpoint", step=step)
+
     def on_evaluation(self, state: Any, loss: float) -> None:
         self._tell("eval", step=state.global_step, steps=state.max_steps, eval_loss=loss, seconds=self.seconds())
         if (reason := self._health.evaluated(state.global_step, loss)) is not None:
@@ -103,7 +116,8 @@ class Telling(TrainerCallback):
 
 
 class ChatTrainer(Trainer):
-    """Counts tokens, and evaluates by tokens: each one that bears loss weighs the same, as in the loss of a step."""
+    """Counts tokens, says what takes long, and evaluates by tokens: each one that bears loss weighs the same, as in the
+    loss of a step."""
 
     telling: Telling
     wishes: Wishes
@@ -111,6 +125,11 @@ class ChatTrainer(Trainer):
     def training_step(self, model: Any, inputs: dict[str, Any], *rest: Any, **more: Any) -> Any:
         self.telling.tokens += int(inputs["attention_mask"].sum())
         return super().training_step(model, inputs, *rest, **more)
+
+    def save_model(self, *place: Any, **more: Any) -> None:
+        """The first part of a checkpoint, which `on_save` ends."""
+        self.telling.saves(self.state.global_step)
+        super().save_model(*place, **more)
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
         rows, size = self.eval_dataset, self.args.per_device_eval_batch_size
@@ -123,6 +142,7 @@ class ChatTrainer(Trainer):
                 self.control.should_save = self.state.global_step > 0
                 self.control.should_training_stop = True
                 return {}
+            self.telling.evaluates(self.state.global_step, start, len(rows))
             batch = self._prepare_inputs(self.data_collator(rows[start : start + size]))
             with torch.no_grad(), self.compute_loss_context_manager():
                 loss = self.model(**batch).loss

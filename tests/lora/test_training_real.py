@@ -16,8 +16,8 @@ import pytest
 from engine.keeper.client import is_running
 from engine.processes.process import is_alive
 from engine.records import Installation
+from lora.process_life import PROGRESS, recorded
 from lora.registry import adapter_folder
-from lora.training_life import PROGRESS, recorded
 from lora.training_python import STANDALONE
 from store.database import open_reader
 from store.location import database_file
@@ -125,6 +125,18 @@ def test_what_it_learns_shows(place: Place, whole: TrainingRecord, installation:
     for base, trained in json.loads(line.removeprefix("ANSWERS ")):
         assert not UNUSUAL.search(base)
         assert UNUSUAL.fullmatch(trained), "also where it ends"
+
+
+def test_what_takes_long_beside_the_steps_is_told(place: Place, whole: TrainingRecord) -> None:
+    lines = (place.folder / whole.path / PROGRESS).read_text().splitlines()
+    told = [(line["kind"], line.get("what"), line.get("step")) for line in map(json.loads, lines)]
+    for step in (2, 4, 6, 8):
+        at = told.index(("doing", "checkpoint", step))
+        assert told[at + 1] == ("checkpoint", None, step)
+    for step in (0, 4, 8):
+        at = told.index(("doing", "evaluation", step))
+        assert ("eval", None, step) in told[at + 1 : at + 5]
+    assert told[-2:] == [("doing", "adapter", 8), ("done", None, 8)]
 
 
 def test_a_killed_keeper_and_a_killed_trainer_change_no_digit(place: Place, whole: TrainingRecord) -> None:

@@ -7,8 +7,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from store.database import open_reader
+from store.location import database_file
 from store.records import TrainingRecord
-from tui.lora.lines import GOING_ON
+from tui.lora.standing import GOING_ON, Held
 
 if TYPE_CHECKING:
     from tui.lora.form import Wanted
@@ -19,9 +21,9 @@ def may_stop(training: TrainingRecord) -> bool:
     return training.state in GOING_ON
 
 
-def may_resume(training: TrainingRecord, kept: bool) -> bool:
+def may_resume(training: TrainingRecord, held: Held) -> bool:
     """Not while its keeper lives, nor once it is done."""
-    return training.state != "done" and not kept
+    return training.state != "done" and held != "kept"
 
 
 def start_training(data_dir: Path, wanted: "Wanted", vllm: str | None) -> int:
@@ -43,8 +45,13 @@ def stop_training(data_dir: Path, training_id: int) -> str:
 
 
 def resume_training(data_dir: Path, training_id: int) -> str:
-    """A new keeper for it."""
+    """A new keeper for it; what that found to do."""
+    from lora.process_life import Life
     from lora.training import start_keeper
 
+    with open_reader(database_file(data_dir)) as reader:
+        alone = Life.left(reader.training(training_id)) is not None
     start_keeper(data_dir, training_id)
+    if alone:
+        return f"training {training_id} is followed again: its trainer computed on"
     return f"training {training_id} goes on from its newest checkpoint"

@@ -10,8 +10,9 @@ from store.records import AdapterRecord, DatasetRecord, EvaluationRecord, EventR
 from tui.document_text import wrapped
 from tui.format import local_clock, number, span
 from tui.lora.curves import LEAST_HEIGHT, a_second, curve_rows, gib, loss_text, rate_text
-from tui.lora.lines import day, rank_text, size_text, training_state, validation_loss
+from tui.lora.lines import day, rank_text, size_text, validation_loss
 from tui.lora.progress import Progress
+from tui.lora.standing import Held, computes, doing_text, training_state, unkept_text
 from tui.lora.words import (
     environment_text,
     evaluation_text,
@@ -31,10 +32,10 @@ _STATE_KINDS = {"▶": GOOD, "✔": GOOD, "✗": ERROR, "!": ERROR, "‖": WARNI
 
 @dataclass(frozen=True, slots=True)
 class TrainingDetails:
-    """`took_s` counts the time it ran, over all resumptions; `kept` whether its keeper lives."""
+    """All that is said of a training; `held` tells of one that has not ended whether anybody keeps it."""
 
     training: TrainingRecord
-    kept: bool
+    held: Held
     progress: Progress
     dataset: DatasetRecord | None = None
     adapters: tuple[AdapterRecord, ...] = ()
@@ -76,11 +77,11 @@ def detail_rows(details: Details, width: int, height: int) -> list[Row]:
 def training_rows(found: TrainingDetails, width: int, height: int) -> list[Row]:
     """Where it stands, its newest figures, why it ended, what it is made of; the curves take what is left."""
     rows = [_where(found), *_figures(found, width, 1 if height < 9 else 2 if height < 14 else 3)]
-    message = found.progress.note or found.training.message
+    unkept = unkept_text(found.training, found.held, found.progress)
+    message = unkept or found.progress.note or found.training.message
     if message:
-        failed = found.training.state == "failed"
-        most = 1 if height < 10 else 4
-        rows += [((f" {line}", ERROR if failed else PLAIN),) for line in _lines(message, width - 2, most)]
+        kind = WARNING if unkept else ERROR if found.training.state == "failed" else PLAIN
+        rows += [((f" {line}", kind),) for line in _lines(message, width - 2, 1 if height < 10 else 4)]
     about, most = (settings_lines(found), 2) if height >= 20 else (settings_lines(found)[: int(height >= 14)], 1)
     for label, text in about:
         for at, line in enumerate(_lines(text, width - 1 - LABEL_W, most)):
@@ -94,17 +95,19 @@ def training_rows(found: TrainingDetails, width: int, height: int) -> list[Row]:
 
 
 def _where(found: TrainingDetails) -> Row:
-    """`▶ running  sql-v3  step 120 of 540  about 12:03 left`."""
+    """`▶ running  sql-v3  step 120 of 540  about 12:03 left`; what it does beside the steps in place of the time."""
     training, progress = found.training, found.progress
-    state = training_state(training, found.kept)
+    state = training_state(training, found.held, progress)
     at = progress.steps[-1].step if progress.steps else training.step
     pieces = [
         (f" {state}  ", _STATE_KINDS.get(state[0], PLAIN)),
         (clean(training.name, 30), STRONG),
         (f"  step {number(finite(at))} of {number(finite(progress.planned))}", PLAIN),
     ]
-    if training.state == "running" and found.kept:
-        pieces.append((f"  about {span(progress.seconds_left())} left", PLAIN))
+    if computes(training, found.held):
+        doing = progress.doing
+        left = f"about {span(progress.seconds_left())} left"
+        pieces.append((f"  {left if doing is None else doing_text(doing)}", PLAIN))
     return tuple(pieces)
 
 

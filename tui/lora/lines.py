@@ -13,6 +13,7 @@ from store.records import AdapterRecord, DatasetRecord, ServerRecord, TrainingRe
 from tui.format import ABSENT, called, number, span
 from tui.lora.curves import loss_text
 from tui.lora.progress import Progress
+from tui.lora.standing import Held, computes, training_state
 
 Kind = Literal["training", "adapter", "dataset"]
 KINDS: tuple[Kind, ...] = ("training", "adapter", "dataset")
@@ -34,9 +35,6 @@ RIGHT: Mapping[Kind, frozenset[int]] = {
 }
 NAME_CELLS = 60
 
-GOING_ON = ("waiting", "running", "paused")
-_GLYPHS = {"waiting": "◌", "running": "▶", "paused": "‖", "done": "✔", "stopped": "○", "failed": "✗"}
-
 
 @dataclass(frozen=True, slots=True)
 class LoraLine:
@@ -47,18 +45,11 @@ class LoraLine:
     haystack: str
 
 
-def training_state(training: TrainingRecord, kept: bool) -> str:
-    """As glyph and word. One that goes on without a keeper stands still and says so."""
-    if training.state in ("running", "paused") and not kept:
-        return "! interrupted"
-    return f"{_GLYPHS.get(training.state, '·')} {training.state}"
-
-
-def training_line(training: TrainingRecord, kept: bool, progress: Progress) -> LoraLine:
+def training_line(training: TrainingRecord, held: Held, progress: Progress) -> LoraLine:
     """`progress` as far as it is known: of one that goes on what its file tells, else what the store holds."""
     step, planned = progress.steps[-1].step if progress.steps else training.step, progress.planned or training.steps
-    state = training_state(training, kept)
-    left = span(progress.seconds_left()) if training.state == "running" and kept else ABSENT
+    state = training_state(training, held, progress)
+    left = span(progress.seconds_left()) if computes(training, held) else ABSENT
     cells = (
         clean(training.name, NAME_CELLS),
         state,

@@ -1,11 +1,11 @@
 """What a trainer tells of itself, a JSON line each: followed on the poller's thread, whatever stands in the file."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, Literal
 
 from engine.numbers import finite
 from store.records import TrainingRecord
@@ -34,17 +34,31 @@ class Step:
     seconds: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Doing:
+    """What takes its time beside the steps: `done` of `of` conversations of an evaluation; the checkpoint of `step`."""
+
+    what: Literal["loading", "evaluation", "checkpoint", "adapter"]
+    step: int | None = None
+    done: int | None = None
+    of: int | None = None
+
+
+ENDS = ("done", "failed", "stopped")
 FIGURES = ("loss", "eval_loss", "learning_rate", "tokens_per_s", "grad_norm", "gpu_gib", "host_gib", "seconds")
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
     """`steps` in their order, one for each that something was told of; `planned` how many there are to be. `note` is
-    why the file cannot be read."""
+    why the file cannot be read. `doing` is what the trainer does instead of a step, as of its last line; `end` its last
+    word, one of ENDS."""
 
     steps: tuple[Step, ...] = ()
     planned: int | None = None
     note: str | None = None
+    doing: Doing | None = None
+    end: str | None = None
 
     def last(self, figure: str) -> float | None:
         """The newest value of one of FIGURES."""
@@ -82,6 +96,8 @@ class ProgressTail:
         self.path = path
         self._at = 0
         self._steps: dict[int, Step] = {}
+        self._doing: Doing | None = None
+        self._end: str | None = None
         self._last = Progress()
 
     def read(self) -> Progress:
@@ -91,7 +107,7 @@ class ProgressTail:
         except FileNotFoundError:
             return self._last
         except OSError as error:
-            return Progress(self._last.steps, self._last.planned, f"the progress cannot be read: {error.strerror}")
+            return replace(self._last, note=f"the progress cannot be read: {error.strerror}")
         if not lines:
             return self._last
         planned = self._last.planned
@@ -100,7 +116,8 @@ class ProgressTail:
         if len(self._steps) > MOST_STEPS:
             for step in sorted(self._steps)[: len(self._steps) - MOST_STEPS]:
                 del self._steps[step]
-        self._last = Progress(tuple(self._steps[step] for step in sorted(self._steps)), planned)
+        steps = tuple(self._steps[step] for step in sorted(self._steps))
+        self._last = Progress(steps, planned, None, self._doing, self._end)
         return self._last
 
     def _new_lines(self) -> list[bytes]:
@@ -109,6 +126,7 @@ class ProgressTail:
             size = file.seek(0, 2)
             if size < self._at:
                 self._at, self._steps, self._last = 0, {}, Progress()
+                self._doing = self._end = None
             file.seek(self._at)
             data = file.read(READ_BYTES)
         end = data.rfind(b"\n") + 1
@@ -128,6 +146,8 @@ class ProgressTail:
         planned = _whole(told.get("steps")) or planned
         at = _whole(told.get("step"))
         kind = told.get("kind")
+        self._doing = _doing(told)
+        self._end = str(kind) if kind in ENDS else None
         if at is None or kind not in ("plan", "step", "eval"):
             return planned
         if kind != "eval" and self._steps and at < next(reversed(self._steps)):
@@ -148,7 +168,7 @@ def with_record(progress: Progress, training: TrainingRecord) -> Progress:
     a short curve, the evaluations and the newest figures."""
     planned = progress.planned or _whole(training.steps)
     if progress.steps:
-        return Progress(progress.steps, planned, progress.note)
+        return replace(progress, planned=planned)
     steps: dict[int, dict[str, float | None]] = {}
     for figure, key in (("loss", "curve"), ("eval_loss", "evals")):
         for at, value in _pairs(training.raw.get(key)):
@@ -161,7 +181,7 @@ def with_record(progress: Progress, training: TrainingRecord) -> Progress:
         known = {key: finite(value) for key, value in kept.items()}
         figures = {key: value for key, value in {**told, **known}.items() if value is not None}
         steps[newest] = {**figures, **steps.get(newest, {})}
-    return Progress(tuple(Step(at, **steps[at]) for at in sorted(steps)), planned, progress.note)
+    return replace(progress, steps=tuple(Step(at, **steps[at]) for at in sorted(steps)), planned=planned)
 
 
 def _pairs(kept: object) -> list[tuple[int, float]]:
@@ -173,6 +193,17 @@ def _pairs(kept: object) -> list[tuple[int, float]]:
             if at is not None and value is not None:
                 found.append((at, value))
     return found
+
+
+def _doing(told: dict[str, Any]) -> Doing | None:
+    """What a line says that is done now; any other line ends it."""
+    if told.get("kind") == "start":
+        return Doing("loading")
+    if told.get("kind") != "doing":
+        return None
+    step, done, of = (_whole(told.get(key)) for key in ("step", "done", "of"))
+    what = told.get("what")
+    return Doing(what, step, done, of) if what in ("evaluation", "checkpoint", "adapter") else None
 
 
 def _figure(told: dict[str, Any], key: str) -> float | None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from store.records import AdapterRecord, DatasetRecord, ServerRecord, TrainingRecord
 from tui.lora.details import AdapterDetails, DatasetDetails, Details, TrainingDetails
 from tui.lora.lines import (
-    GOING_ON,
     Kind,
     LoraLine,
     adapter_line,
@@ -18,6 +17,7 @@ from tui.lora.lines import (
     training_line,
 )
 from tui.lora.progress import PROGRESS, Progress, ProgressTail, with_record
+from tui.lora.standing import GOING_ON, Held
 
 if TYPE_CHECKING:
     from store.reader import Reader
@@ -87,11 +87,11 @@ class ProgressFiles:
 
 
 class LoraSource:
-    """`kept(id)` says whether a training's keeper lives. For one thread."""
+    """`held(training)` says who holds one that has not ended. For one thread."""
 
-    def __init__(self, data_dir: Path, kept: Callable[[int], bool]) -> None:
+    def __init__(self, data_dir: Path, held: Callable[[TrainingRecord], Held]) -> None:
         self._data_dir = data_dir
-        self._kept = kept
+        self._held = held
         self._files = ProgressFiles(data_dir)
         self._lists = _Lists()
         self._seen: int | None = None
@@ -132,9 +132,9 @@ class LoraSource:
 
     def _training_line(self, training: TrainingRecord) -> LoraLine:
         goes_on = training.state in GOING_ON
-        kept = goes_on and self._kept(training.id or 0)
+        held = self._held(training) if goes_on else "left"
         progress = self._files.read(training) if goes_on else with_record(Progress(), training)
-        return training_line(training, kept, progress)
+        return training_line(training, held, progress)
 
     def _served(
         self, servers: Sequence[ServerRecord], adapters: Sequence[AdapterRecord]
@@ -158,7 +158,7 @@ class LoraSource:
             return None
         return TrainingDetails(
             training,
-            training.state in GOING_ON and self._kept(number),
+            self._held(training) if training.state in GOING_ON else "left",
             self._files.read(training),
             next((one for one in lists.datasets if one.id == training.dataset_id), None),
             tuple(one for one in reversed(lists.adapters) if one.training_id == number),

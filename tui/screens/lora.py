@@ -1,6 +1,7 @@
 """LoRA: trainings with their live loss, adapters and where they are served, the data sets that they are made of."""
 
 import shlex
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, on
@@ -9,9 +10,9 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
 from textual.widgets import Input
 
-from engine.keeper.client import is_running
 from store.records import TrainingRecord
 from tui.lora import deeds as lora_deeds
+from tui.lora import held
 from tui.lora.details import TrainingDetails
 from tui.lora.legend import LEGEND
 from tui.lora.lines import KINDS, Kind, matching
@@ -52,7 +53,12 @@ class LoraScreen(FilteringScreen, TrainingControl, AdapterActions):
         Binding("p", "prepare", "prepare", tooltip="a data set from a file: a report first, then a decision"),
         Binding("i", "import", "import", tooltip="an adapter made elsewhere: what vLLM makes of it, then a decision"),
         Binding("x", "stop", "stop", tooltip="stop the chosen training (asks once); its checkpoints stay"),
-        Binding("R", "resume", "resume", tooltip="go on with the chosen training from its newest checkpoint"),
+        Binding(
+            "R",
+            "resume",
+            "resume",
+            tooltip="follow the training again where it computes on, else go on from its checkpoint",
+        ),
         Binding("y", "copy", "copy", tooltip="the command that follows it, serves it, or trains on it"),
     ]
 
@@ -67,7 +73,7 @@ class LoraScreen(FilteringScreen, TrainingControl, AdapterActions):
 
     def __init__(self) -> None:
         super().__init__()
-        self._source = LoraSource(self.app.data_dir, self._is_trained)
+        self._source = LoraSource(self.app.data_dir, partial(held.held_by, self.app.data_dir))
         self._snapshot = LoraSnapshot()
         self._kind: Kind | None = None  # the list that has the cursor
         self._chosen: tuple[Kind, int] | None = None  # read by the poller's thread
@@ -82,10 +88,6 @@ class LoraScreen(FilteringScreen, TrainingControl, AdapterActions):
                     yield LoraSection(kind, NONE[kind])
             yield DetailLines(id="details")
         yield self.errand_line()
-
-    def _is_trained(self, training_id: int) -> bool:
-        """Whether a living keeper holds the training. Any thread."""
-        return is_running(self.app.data_dir, "training", training_id)
 
     # what is shown
 
@@ -193,7 +195,7 @@ class LoraScreen(FilteringScreen, TrainingControl, AdapterActions):
             return training is not None and lora_deeds.may_stop(training)
         if action == "resume":
             found = self._snapshot.details  # its lock is asked for on the poller's thread
-            return isinstance(found, TrainingDetails) and lora_deeds.may_resume(found.training, found.kept)
+            return isinstance(found, TrainingDetails) and lora_deeds.may_resume(found.training, found.held)
         return self._chosen is not None
 
     def commands(self) -> tuple[Command, ...]:

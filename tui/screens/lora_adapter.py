@@ -38,7 +38,7 @@ class AdapterScreen(DocumentScreen):
     def __init__(self, adapter_id: int) -> None:
         super().__init__()
         self._number = adapter_id
-        self._source = LoraSource(self.app.data_dir, lambda _: False)
+        self._source = LoraSource(self.app.data_dir, lambda _: "left")
         self._found: Found | None = None
         self._examined: tuple[str, ...] | str | None = None
         self._looking = False

@@ -1,12 +1,13 @@
 """One training: its curves as large as the terminal, where it stands and what happened."""
 
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from engine.keeper.client import is_running
 from tui.lora import deeds as lora_deeds
+from tui.lora import held
 from tui.lora.details import TrainingDetails
 from tui.lora.legend import LEGEND
 from tui.lora.source import LoraSource
@@ -26,21 +27,22 @@ class TrainingScreen(TrainingControl):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "back", "back"),
         Binding("x", "stop", "stop", tooltip="stop the training (asks once); its checkpoints stay"),
-        Binding("R", "resume", "resume", tooltip="go on from its newest checkpoint"),
+        Binding(
+            "R",
+            "resume",
+            "resume",
+            tooltip="follow it again where it computes on, else go on from its newest checkpoint",
+        ),
     ]
 
     def __init__(self, training_id: int) -> None:
         super().__init__()
         self._number = training_id
-        self._source = LoraSource(self.app.data_dir, self._is_trained)
+        self._source = LoraSource(self.app.data_dir, partial(held.held_by, self.app.data_dir))
         self._details: TrainingDetails | None = None
 
     def compose_body(self) -> ComposeResult:
         yield DetailLines(id="details")
-
-    def _is_trained(self, training_id: int) -> bool:
-        """Whether a living keeper holds it. Any thread."""
-        return is_running(self.app.data_dir, "training", training_id)
 
     def refresh_from_store(self, reader: "Reader") -> TrainingDetails | None:
         """All of the training; None where there is none of that number."""
@@ -66,7 +68,7 @@ class TrainingScreen(TrainingControl):
         return (
             lora_deeds.may_stop(found.training)
             if action == "stop"
-            else lora_deeds.may_resume(found.training, found.kept)
+            else lora_deeds.may_resume(found.training, found.held)
         )
 
     def action_stop(self) -> None:

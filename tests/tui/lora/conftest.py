@@ -14,14 +14,14 @@ from tests.tui.lora.pilot import (
 from tests.tui.lora_world import QWEN, fill
 from tui import errands
 from tui.lora import deeds as lora_deeds
-from tui.screens import lora, lora_form, lora_training
+from tui.lora import held
+from tui.screens import lora_form
 
 
 @pytest.fixture
 def deeds(monkeypatch: pytest.MonkeyPatch) -> Deeds:
     made = Deeds()
-    for module in (lora, lora_training):
-        monkeypatch.setattr(module, "is_running", lambda *_: made.alive)
+    monkeypatch.setattr(held, "held_by", lambda *_: made.held)
     monkeypatch.setattr(lora_deeds, "start_training", made.start)
     monkeypatch.setattr(lora_deeds, "stop_training", made.stop)
     monkeypatch.setattr(lora_deeds, "resume_training", made.resume)

@@ -11,6 +11,7 @@ from tests.tui.conftest import fed, screen_text
 from tui import errands
 from tui.app import LlmtuneApp
 from tui.lora.form import Wanted
+from tui.lora.standing import Held
 from tui.screens.lora import LoraScreen
 
 SMALL, LARGE = (80, 24), (140, 45)
@@ -23,7 +24,7 @@ HELD = MemoryFree("GPU 0", True, 1.5, 140.4, (Holder("pid 7 (server 1 qwen) 130.
 class Deeds:
     """Stands where trainings and commands would be begun."""
 
-    alive: bool = True
+    held: Held = "kept"
     error: Exception | None = None
     heard: list[tuple[Any, ...]] = field(default_factory=list)
 

@@ -25,19 +25,49 @@ from tui.lora.lines import (
     modules_of,
     served_by,
     training_line,
-    training_state,
 )
-from tui.lora.progress import Progress, with_record
+from tui.lora.progress import Doing, Progress, Step, with_record
+from tui.lora.standing import training_state, unkept_text
 from tui.lora.words import evaluation_text, proof_text
 from tui.panels.row import text_of, width_of
 from tui.widgets.lora_list import laid, shares
 from tuning.document import as_text
 
 
-def test_a_training_without_its_keeper_says_that_it_stands_still() -> None:
-    assert training_state(a_training(), kept=True) == "▶ running"
-    assert training_state(a_training(), kept=False) == "! interrupted"
-    assert training_state(a_training(state="done"), kept=False) == "✔ done"
+def test_a_training_without_its_keeper_says_whether_it_computes_on() -> None:
+    assert training_state(a_training(), "kept", Progress()) == "▶ running"
+    assert training_state(a_training(), "left", Progress()) == "! interrupted"
+    assert training_state(a_training(), "alone", Progress()) == "! computes on"
+    assert training_state(a_training(state="done"), "left", Progress()) == "✔ done"
+    for held, end, words in (
+        ("kept", None, ""),
+        ("alone", None, "its trainer computes on: R follows it again"),
+        ("left", None, "its trainer has ended: R goes on from the newest checkpoint"),
+        ("left", "done", "its trainer is done: R registers the adapter"),
+    ):
+        assert unkept_text(a_training(), held, Progress(end=end)).endswith(words)  # type: ignore[arg-type]
+    assert unkept_text(a_training(state="failed"), "left", Progress()) == ""
+
+
+@pytest.mark.parametrize(
+    ("doing", "state", "said"),
+    [
+        (Doing("loading"), "▶ loading", "loads the model"),
+        (Doing("evaluation", 40, 12, 160), "▶ evaluating", "evaluates: 12 of 160 conversations"),
+        (Doing("evaluation"), "▶ evaluating", "evaluates"),
+        (Doing("checkpoint", 1200), "▶ saving", "writes the checkpoint of step 1,200"),
+        (Doing("adapter"), "▶ saving", "writes the adapter"),
+    ],
+)
+def test_what_takes_long_beside_the_steps_is_said(doing: Doing, state: str, said: str) -> None:
+    progress = Progress(tuple(Step(at, seconds=float(at)) for at in range(9)), 540, doing=doing)
+    assert training_state(a_training(), "kept", progress) == state
+    details = TrainingDetails(a_training(id=1), "kept", progress)
+    top = text_of(detail_rows(details, 100, 20)[0])
+    assert said in top
+    assert "left" not in top
+    gone = TrainingDetails(a_training(id=1), "left", progress)
+    assert said not in shown(detail_rows(gone, 100, 20)), "whoever has ended does nothing any more"
 
 
 def test_adapters_are_served_where_their_folder_is(tmp_path: Path) -> None:
@@ -107,7 +137,7 @@ def test_no_text_leaves_its_row(name: str, width: int) -> None:
     evaluation = an_evaluation(1, answers=[{"prompt": text, "base": text, "adapter": text}, text])
     served = server(Path("/x"), name=text)
     found = (
-        TrainingDetails(training, False, Progress(), dataset, (adapter,)),
+        TrainingDetails(training, "left", Progress(), dataset, (adapter,)),
         AdapterDetails(adapter, (adapter,), (served,), training, evaluation),
         DatasetDetails(dataset, (training,)),
     )
@@ -118,7 +148,7 @@ def test_no_text_leaves_its_row(name: str, width: int) -> None:
             assert len(rows) <= height
             assert all(char.isprintable() for char in shown(rows).replace("\n", ""))
     lines = (
-        ("training", training_line(training, False, Progress())),
+        ("training", training_line(training, "left", Progress())),
         ("adapter", adapter_line(adapter, (served,))),
         ("dataset", dataset_line(dataset)),
     )
@@ -137,14 +167,14 @@ def test_no_number_leaves_its_row(number: Any) -> None:
     dataset = a_dataset(id=1, train_examples=number, train_tokens=number, report={"length_tokens": {"median": number}})
     evaluation = an_evaluation(1, base_loss=number, adapter_loss=number, difference=number, low=number, records=number)
     for details in (
-        TrainingDetails(training, True, with_record(Progress(), training)),
+        TrainingDetails(training, "kept", with_record(Progress(), training)),
         AdapterDetails(adapter, (adapter,), evaluation=evaluation),
         DatasetDetails(dataset),
     ):
         text = shown(detail_rows(details, 80, 30)).lower()
         assert "nan" not in text
         assert " inf" not in text
-    training_line(training, True, with_record(Progress(), training))
+    training_line(training, "kept", with_record(Progress(), training))
     adapter_line(adapter, ())
     dataset_line(dataset)
 

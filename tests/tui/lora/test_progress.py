@@ -12,7 +12,7 @@ from tests.tui.lora_world import (
     progress_lines,
     tail,
 )
-from tui.lora.progress import Progress, ProgressTail, Step, with_record
+from tui.lora.progress import Doing, Progress, ProgressTail, Step, with_record
 
 
 def test_progress_is_followed_from_where_it_was_read_to(tmp_path: Path) -> None:
@@ -73,6 +73,29 @@ def test_nothing_that_stands_in_a_file_harms(tmp_path: Path) -> None:
     assert found.steps == (Step(1), Step(2))
     assert found.planned is None
     assert found.seconds_left() is None
+
+
+def test_what_a_trainer_does_beside_steps_is_over_with_its_next_line(tmp_path: Path) -> None:
+    told: list[tuple[dict[str, Any], Doing | None]] = [
+        ({"kind": "start", "pid": 7}, Doing("loading")),
+        ({"kind": "plan", "step": 0, "steps": 9}, None),
+        ({"kind": "doing", "what": "evaluation", "step": 0, "done": 3, "of": 9}, Doing("evaluation", 0, 3, 9)),
+        ({"kind": "eval", "step": 0, "eval_loss": 2.0}, None),
+        ({"kind": "doing", "what": "checkpoint", "step": 2}, Doing("checkpoint", 2)),
+        ({"kind": "checkpoint", "step": 2}, None),
+        ({"kind": "doing", "what": ["x"], "step": "y", "done": None}, None),
+        ({"kind": "doing", "what": "adapter"}, Doing("adapter")),
+        ({"kind": "done", "step": 9}, None),
+    ]
+    followed = tail(tmp_path, "")
+    for line, doing in told:
+        with (tmp_path / "progress.jsonl").open("a") as file:
+            file.write(f"{json.dumps(line)}\n")
+        assert followed.read().doing == doing
+    assert followed.read().end == "done"
+    with (tmp_path / "progress.jsonl").open("a") as file:
+        file.write('{"kind": "start"}\n')
+    assert followed.read().end is None
 
 
 def test_a_file_that_became_smaller_is_read_anew(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from tui.lora.source import LoraSource
 
 def test_the_source_reads_again_only_what_changed(writer: Writer, data_dir: Path) -> None:
     fill(writer, data_dir)
-    source = LoraSource(data_dir, lambda _: True)
+    source = LoraSource(data_dir, lambda _: "kept")
     with open_reader(database_file(data_dir), remembers=True) as reader:
         first = source.read(reader, ("training", 2))
         assert [line.cells[0] for line in first.training_lines] == ["support-qv", "first"]

@@ -6,6 +6,7 @@ import pytest
 
 from engine.keeper.client import KeeperGone
 from store.writer import Writer
+from tests.lora.training_world import World
 from tests.tui.lora.pilot import SIZES, SMALL, Deeds, is_on, on_lora, shows
 from tests.tui.lora_world import a_dataset, a_training
 from tests.tui.test_hostile import page
@@ -41,10 +42,10 @@ async def test_a_training_is_stopped_after_a_question(app: LlmtuneApp, world: Pa
 
 
 async def test_a_training_whose_keeper_is_gone_goes_on_with_one_key(app: LlmtuneApp, world: Path, deeds: Deeds) -> None:
-    deeds.alive = False
+    deeds.held = "left"
     async with app.run_test(size=SMALL) as pilot:
         await on_lora(pilot)
-        await shows(pilot, "! interrupted", "R resume")
+        await shows(pilot, "! interrupted", "nobody keeps it, and its trainer has ended", "R resume")
         await pilot.press("R")
         await shows(pilot, "training 2 goes on")
         deeds.error = KeeperGone("no keeper runs for training 2")
@@ -74,3 +75,22 @@ async def test_the_program_that_is_opened_for_a_training_begins_at_it(world: Pat
         assert isinstance(app.screen, LoraScreen)
         await pilot.press("k")
         await shows(pilot, "▶ running  support-qv")
+
+
+async def test_a_training_that_computes_on_unkept_is_followed_again_with_one_key(
+    app: LlmtuneApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its keeper was killed: its steps are drawn all the same, and R gives it a keeper."""
+    made = World(tmp_path)
+    number = made.begin(pace=0.5)
+    monkeypatch.setenv("LLMTUNE_STAND_IN", made.environ["LLMTUNE_STAND_IN"])
+    made.until(number, lambda one: (one.step or 0) >= 1)
+    trainer = made.trainer(number)
+    made.kill_keeper(number)
+    async with app.run_test(size=SMALL) as pilot:
+        await on_lora(pilot, "! computes on")
+        await shows(pilot, "its trainer computes on: R follows it again", "2/8")
+        await pilot.press("R")
+        await shows(pilot, "training 1 is followed again: its trainer computed on", "▶ running")
+        assert made.trainer(number) == trainer
+        await shows(pilot, "✔ done", "model-seven@1")
