@@ -37,14 +37,23 @@ class LoraQuestions(ABC):
         return _found(self._meant(TrainingRecord, word), f"training {word!r}", "`llmtune lora list` shows them")
 
     def adapters(self, name: str | None = None) -> list[AdapterRecord]:
-        """The versions of an adapter, lowest first; without a name all adapters, in the order they came."""
+        """The versions of an adapter, lowest first; without a name all adapters, in the order they came. Not those that
+        were deleted."""
         if name is None:
-            return self._select(AdapterRecord)
-        return sorted(self._select(AdapterRecord, "name = ?", (name,)), key=lambda adapter: adapter.version)
+            return self._select(AdapterRecord, "deleted_at IS NULL")
+        found = self._select(AdapterRecord, "name = ? AND deleted_at IS NULL", (name,))
+        return sorted(found, key=lambda adapter: adapter.version)
 
     def adapter(self, word: int | str) -> AdapterRecord:
         """The adapter that a person means: `name@version`, `name` (its highest version) or, failing that, the number of
-        its row; else NotFound, which says what there is of that name."""
+        its row; else NotFound, which says what there is of that name, or when it was deleted."""
+        found = self.adapter_ever(word)
+        if found.deleted_at is not None:
+            raise NotFound(f"{found.label} was deleted at {found.deleted_at[:16].replace('T', ' ')} UTC")
+        return found
+
+    def adapter_ever(self, word: int | str) -> AdapterRecord:
+        """As `adapter`, but also a version that was deleted, by its label or number: its row still says what it was."""
         text = str(word).strip()
         name, at, version = text.rpartition("@")
         if at and (number := _number(version)) is not None:

@@ -161,3 +161,17 @@ EVALUATION_JOB_TABLES = (
     "CREATE INDEX evaluation_job_by_state ON evaluation_job (state)",
     "CREATE INDEX evaluation_job_by_adapter ON evaluation_job (adapter_id)",
 )
+
+# A version whose files were deleted keeps its row: its number is never given to others, and what was measured under it
+# stays told. Only its end may be written, once; the trigger above holds for all else.
+DELETED_ADAPTERS = (
+    "ALTER TABLE adapter ADD COLUMN deleted_at TEXT",
+    """
+    CREATE TRIGGER adapter_versions_stay_deleted
+    BEFORE UPDATE OF deleted_at ON adapter WHEN OLD.deleted_at IS NOT NULL
+    BEGIN SELECT RAISE(ABORT, 'a version of an adapter that was deleted stays so: register another'); END""",
+    """
+    CREATE TRIGGER adapter_versions_are_given_once
+    BEFORE DELETE ON adapter
+    BEGIN SELECT RAISE(ABORT, 'the number of a version is given once: mark it as deleted'); END""",
+)

@@ -265,7 +265,8 @@ class TrainingRecord:
 
 @dataclass(frozen=True, slots=True)
 class AdapterRecord:
-    """One version of an adapter. It never changes (the database refuses it) but for `served` and `notes`.
+    """One version of an adapter. It never changes (the database refuses it) but for `served`, `notes` and, once, the
+    time `deleted_at` at which its files were deleted; its number is not given again.
 
     `parameters` are those of its adapter_config.json that matter, with `trainable_parameters`. `base_hash` is
     `engine.launch.model.model_hash` of its base, `losses` has `train`, `validation` and whatever else was measured.
@@ -292,6 +293,7 @@ class AdapterRecord:
     notes: str | None = None
     raw: dict[str, Any] = field(default_factory=dict)
     id: int | None = None
+    deleted_at: str | None = None
 
     @property
     def label(self) -> str:

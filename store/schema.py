@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from store.lora_tables import EVALUATION_JOB_TABLES, EVALUATION_TABLES, LORA_TABLES
+from store.lora_tables import DELETED_ADAPTERS, EVALUATION_JOB_TABLES, EVALUATION_TABLES, LORA_TABLES
 
 if TYPE_CHECKING:  # a fifth of a second to import, and needed only where a step is to be applied
     from sqlite_utils import Database
@@ -214,6 +214,12 @@ def step_007_evaluation_job(db: "Database") -> None:
         db.execute(statement)
 
 
+def step_008_deleted_adapters(db: "Database") -> None:
+    """When the files of a version of an adapter were deleted."""
+    for statement in DELETED_ADAPTERS:
+        db.execute(statement)
+
+
 STEPS: tuple[Step, ...] = (
     step_001_tables,
     step_002_indices,
@@ -222,6 +228,7 @@ STEPS: tuple[Step, ...] = (
     step_005_lora,
     step_006_evaluation,
     step_007_evaluation_job,
+    step_008_deleted_adapters,
 )
 
 

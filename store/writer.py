@@ -74,8 +74,8 @@ class Writer:
             return True
 
     def next_version(self, name: str) -> int:
-        """The version that the next adapter of that name gets. It is nobody else's only within the transaction in which
-        the adapter is inserted."""
+        """The version that the next adapter of that name gets, after deleted ones, too. It is nobody else's only within
+        the transaction in which the adapter is inserted."""
         with self.transaction():
             sql = f"SELECT coalesce(MAX(version), 0) + 1 FROM {shape(AdapterRecord).table} WHERE name = ?"
             found: int = self._connection.execute(sql, (name,)).fetchone()[0]
@@ -90,9 +90,10 @@ class Writer:
             return found
 
     def known_adapter(self, name: str, signature: str) -> AdapterRecord | None:
-        """The newest version of that name with these files, None where there is none."""
+        """The newest version of that name with these files, None where there is none or it was deleted."""
         known = shape(AdapterRecord)
-        sql = f"SELECT {', '.join(known.columns)} FROM {known.table} WHERE name = ? AND signature = ? "
+        where = "name = ? AND signature = ? AND deleted_at IS NULL"
+        sql = f"SELECT {', '.join(known.columns)} FROM {known.table} WHERE {where} "
         with self.transaction():
             row = self._connection.execute(sql + "ORDER BY version DESC LIMIT 1", (name, signature)).fetchone()
         return None if row is None else from_row(AdapterRecord, dict(zip(known.columns, row, strict=True)), self.path)

@@ -57,6 +57,36 @@ def test_a_version_never_changes(change: dict[str, object], writer: Writer, read
     assert reader.adapter("alpaca") == an_adapter(id=number)
 
 
+def test_a_deleted_version_is_gone_and_its_number_is_not_given_again(writer: Writer, reader: Reader) -> None:
+    writer.insert(an_adapter())
+    second = writer.insert(an_adapter(version=2, signature="00" * 32))
+    writer.insert(an_evaluation(second))
+    writer.update(AdapterRecord, second, deleted_at="2026-11-30T12:34:56.000Z")
+    assert [adapter.version for adapter in reader.adapters("alpaca")] == [1]
+    assert [adapter.version for adapter in reader.adapters()] == [1]
+    assert reader.adapter("alpaca").version == 1
+    for word in ("alpaca@2", second):
+        with pytest.raises(NotFound, match="alpaca@2 was deleted at 2026-11-30 12:34 UTC"):
+            reader.adapter(word)
+    assert reader.adapter_ever("alpaca@2").signature == "00" * 32
+    assert writer.next_version("alpaca") == 3
+    assert writer.known_adapter("alpaca", "00" * 32) is None, "the same files again are a new version"
+    assert len(reader.evaluations(second)) == 1, "what was measured stays told"
+
+
+def test_what_is_deleted_stays_so(writer: Writer, reader: Reader) -> None:
+    number = writer.insert(an_adapter())
+    writer.update(AdapterRecord, number, deleted_at="2026-11-30T12:00:00.000Z")
+    for again in (None, "2026-12-01T12:00:00.000Z"):
+        with pytest.raises(StoreError, match="was deleted stays so: register another"):
+            writer.update(AdapterRecord, number, deleted_at=again)
+    with pytest.raises(StoreError, match="a version of an adapter never changes"):
+        writer.update(AdapterRecord, number, signature="00" * 32)
+    with pytest.raises(StoreError, match="the number of a version is given once"), writer.transaction():
+        writer._connection.execute("DELETE FROM adapter")
+    assert reader.adapter_ever(number).deleted_at == "2026-11-30T12:00:00.000Z"
+
+
 def test_what_was_proved_of_a_version_may_be_noted(writer: Writer, reader: Reader) -> None:
     number = writer.insert(an_adapter())
     writer.update(AdapterRecord, number, served={"at": "2026-11-30T11:00:00.000Z"}, notes="terse")

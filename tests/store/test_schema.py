@@ -9,7 +9,7 @@ import pytest
 
 from store.database import open_reader, open_writer
 from store.errors import NewerDatabase, StoreError
-from store.records import RunRecord
+from store.records import AdapterRecord, RunRecord
 from store.rows import Record, shape, to_row
 from store.schema import STEPS, applied_steps
 from store.writer import Writer
@@ -109,7 +109,7 @@ def test_a_file_of_the_fourth_step_keeps_its_events_and_takes_adapters(path: Pat
 
 def test_a_file_of_the_fifth_step_keeps_its_adapters_and_takes_their_evaluations(path: Path) -> None:
     with open_writer(path, steps=STEPS[:5]) as old:
-        old.insert(an_adapter())
+        insert_without(old, an_adapter(), "deleted_at")
     with open_writer(path) as writer, open_reader(path) as reader:
         assert [adapter.label for adapter in reader.adapters()] == ["alpaca@1"]
         assert reader.evaluations() == []
@@ -119,7 +119,7 @@ def test_a_file_of_the_fifth_step_keeps_its_adapters_and_takes_their_evaluations
 
 def test_a_file_of_the_sixth_step_keeps_its_evaluations_as_work_that_is_done(path: Path) -> None:
     with open_writer(path, steps=STEPS[:6]) as old:
-        old.insert(an_adapter())
+        insert_without(old, an_adapter(), "deleted_at")
         old.insert(an_evaluation(settings={"data": "a file", "max_length": 77}, seconds=3.5))
         old.insert(an_evaluation())
         old._connection.execute("UPDATE evaluation SET settings = 'torn' WHERE id = 2")
@@ -133,6 +133,17 @@ def test_a_file_of_the_sixth_step_keeps_its_evaluations_as_work_that_is_done(pat
         assert number == 3
         writer.insert(an_event(evaluation_id=number))
         assert [event.text for event in reader.events(evaluation_id=number)] == ["started"]
+
+
+def test_a_file_of_the_seventh_step_keeps_its_adapters_of_which_none_is_deleted(path: Path) -> None:
+    with open_writer(path, steps=STEPS[:7]) as old:
+        insert_without(old, an_adapter(), "deleted_at")
+        old.insert(an_evaluation_job())
+    with open_writer(path) as writer, open_reader(path) as reader:
+        assert reader.adapter("alpaca@1").deleted_at is None
+        writer.update(AdapterRecord, 1, deleted_at="2026-11-30T12:00:00.000Z")
+        assert reader.adapters() == []
+        assert [job.name for job in reader.evaluation_jobs()] == ["alpaca@1"]
 
 
 def fill_old(old: Writer, *has: str) -> None:
