@@ -91,8 +91,9 @@ def settings_of(training: TrainingRecord) -> TrainingSettings:
     """The settings of a training, those of an earlier program too: what that did not know has its default."""
     known = {field.name for field in fields(TrainingSettings)}
     kept = {name: value for name, value in training.settings.items() if name in known}
-    targets = kept.get("targets")
-    return TrainingSettings(**{**kept, "targets": tuple(targets) if isinstance(targets, list) else targets})
+    if isinstance(kept.get("targets"), list):
+        kept["targets"] = tuple(kept["targets"])
+    return TrainingSettings(**kept)
 
 
 def python_of(training: TrainingRecord) -> TrainingPython:

@@ -8,6 +8,7 @@ import pytest
 
 import tui.commands.lora_train as lora_train
 from lora.memory_free import Holder, MemoryFree
+from lora.memory_shared import Sharing
 from tests.lora.training_world import World
 from tui.cli import main
 from tui.lora.train_parser import _targets
@@ -20,7 +21,7 @@ HELD = replace(PLENTY, free_gib=0.1, holders=(Holder("pid 77 (vllm, our server 3
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     made = World(tmp_path)
     monkeypatch.setenv("LLMTUNE_DATA_DIR", str(made.place))
-    monkeypatch.setattr(lora_train, "memory_free", lambda environ, servers: PLENTY)
+    monkeypatch.setattr(lora_train, "memory_free", lambda *_: PLENTY)
     play(made, monkeypatch)
     return made
 
@@ -98,7 +99,7 @@ def test_stop_attach_and_resume(
 def test_too_little_memory_names_the_server_that_holds_it(
     world: World, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lora_train, "memory_free", lambda environ, servers: HELD)
+    monkeypatch.setattr(lora_train, "memory_free", lambda *_: HELD)
     assert train(world, "--headless") == 1
     said = capsys.readouterr().err
     assert "not started: the training needs about" in said
@@ -117,11 +118,26 @@ def test_the_server_that_holds_it_is_stopped_where_that_is_wanted(
         stopped.append(server_id)
         return "stopping"
 
-    monkeypatch.setattr(lora_train, "memory_free", lambda environ, servers: PLENTY if stopped else HELD)
+    monkeypatch.setattr(lora_train, "memory_free", lambda *_: PLENTY if stopped else HELD)
     monkeypatch.setattr(lora_train, "stop_server", stop)
     assert train(world, "--headless", "--stop-servers") == 0
     assert stopped == [3]
     assert "server 3: stopping" in capsys.readouterr().err
+
+
+def test_another_training_on_the_device_is_told_and_what_it_will_take_is_not_free(
+    world: World, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = replace(PLENTY, trainings=(Sharing(9, "other", 1.0),))
+    monkeypatch.setattr(lora_train, "memory_free", lambda *_: shared)
+    assert train(world, "--headless") == 0
+    assert "shared   training 9 (other) computes there too: both take longer" in capsys.readouterr().out
+    full = replace(PLENTY, trainings=(Sharing(9, "other", 138.9),))
+    monkeypatch.setattr(lora_train, "memory_free", lambda *_: full)
+    assert train(world, "--headless") == 1
+    said = capsys.readouterr().err
+    assert "of which training 9 (other) is to take 138.9 GiB" in said
+    assert "stop it (`llmtune lora stop 9`)" in said
 
 
 @pytest.mark.parametrize(

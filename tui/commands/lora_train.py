@@ -110,7 +110,7 @@ def _cost(
     trainings: list[TrainingRecord],
     datasets: list[DatasetRecord],
 ) -> Cost:
-    return cost_of(wanted, base, memory_free(os.environ, servers), trainings[::-1], datasets)
+    return cost_of(wanted, base, memory_free(os.environ, servers, trainings), trainings[::-1], datasets)
 
 
 def cost_lines(cost: Cost) -> list[str]:
@@ -134,6 +134,8 @@ def cost_lines(cost: Cost) -> list[str]:
     if cost.needed is not None:
         parts = ", ".join(f"{name} {gib:.1f}" for name, gib in cost.needed.parts)
         lines.append(f"memory   about {cost.needed.total_gib:.1f} GiB ({parts}); {_free(cost.free)}")
+    if cost.free is not None and cost.free.shared is not None:
+        lines.append(f"shared   {cost.free.shared}")
     if cost.pace is None or cost.steps is None:
         lines.append("time     not known before its first steps: no training of this model went before")
     else:
@@ -169,7 +171,7 @@ def _has_memory(args: argparse.Namespace, place: Path, cost: Cost) -> bool:
 
 def _freed(place: Path) -> MemoryFree:
     with reading(place) as reader:
-        return memory_free(os.environ, reader.servers(active=True))
+        return memory_free(os.environ, reader.servers(active=True), reader.trainings())
 
 
 def _agreed(line: str, server_id: int) -> bool:

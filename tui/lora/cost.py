@@ -9,7 +9,7 @@ from engine.numbers import finite
 from engine.text import clean
 from lora.base_model import BaseModel
 from lora.memory import MemoryNeeded, training_memory
-from lora.memory_free import Holder, MemoryFree
+from lora.memory_free import SMALL_GIB, Holder, MemoryFree
 from lora.parameter_count import AdapterSize, TargetUnknown, adapter_size
 from lora.records import TrainingSettings
 from store.records import DatasetRecord, TrainingRecord
@@ -49,9 +49,9 @@ class Cost:
     @property
     def short_gib(self) -> float | None:
         """What lacks; None where it fits, or where that cannot be told."""
-        if self.needed is None or self.free is None or self.free.free_gib is None:
+        if self.needed is None or self.free is None or self.free.left_gib is None:
             return None
-        lacks = self.needed.total_gib - self.free.free_gib
+        lacks = self.needed.total_gib - self.free.left_gib
         return lacks if lacks > 0 else None
 
     @property
@@ -176,13 +176,15 @@ def _memory(cost: Cost) -> Said:
     free = cost.free
     if free is None:
         return ("memory", f"{needs}; asking what is free …", PLAIN)
-    if free.free_gib is None:
+    if free.free_gib is None or free.left_gib is None:
         return ("memory", f"{needs}; what is free cannot be read", PLAIN)
     total = "" if free.total_gib is None else f" of {free.total_gib:.1f}"
     said = f"{needs}, {clean(free.device, 40)} has {free.free_gib:.1f}{total} free"
+    if free.free_gib - free.left_gib >= SMALL_GIB:
+        said += f", of which {free.free_gib - free.left_gib:.1f} will be taken by trainings that run"
     if (lacks := cost.short_gib) is not None:
         return ("memory", f"✗ {lacks:.1f} GiB too little: {said}", ERROR)
-    if cost.needed.total_gib > FEW * free.free_gib:
+    if cost.needed.total_gib > FEW * free.left_gib:
         return ("memory", f"? it may fit: {said}", WARNING)
     return ("memory", f"✔ it fits: {said}", GOOD)
 
@@ -190,13 +192,16 @@ def _memory(cost: Cost) -> Said:
 def _holders(cost: Cost) -> list[Said]:
     """Those who hold memory, where it matters or can be changed."""
     free = cost.free
-    if free is None or not free.holders:
+    if free is None:
         return []
+    shared = [("shared", free.shared, WARNING)] if free.shared is not None else []
+    if not free.holders:
+        return shared
     held = ", ".join(clean(one.name, 80) for one in free.holders[:3])
     rows = [("held by", held, PLAIN if cost.short_gib is None else WARNING)]
     if cost.stoppable:
         rows.append(("", f"^g stops server {cost.stoppable[0].server_id}, after one question", MUTED))
-    return rows
+    return rows + shared
 
 
 def _time(cost: Cost) -> Said:

@@ -148,12 +148,12 @@ class TrainingFormScreen(LlmtuneScreen):
         """Once at a time: a driver may take minutes to answer."""
         if not self._asking and self._snapshot is not None and self.is_up:
             self._asking = True
-            self._read_memory(self._snapshot.servers)
+            self._read_memory(self._snapshot.servers, self._snapshot.trainings)
 
     @work(thread=True, group="memory", description="asks how much memory is free")
-    def _read_memory(self, servers: tuple[ServerRecord, ...]) -> None:
+    def _read_memory(self, servers: tuple[ServerRecord, ...], trainings: tuple[TrainingRecord, ...]) -> None:
         try:
-            free = memory_free(os.environ, servers)
+            free = memory_free(os.environ, servers, trainings)
         except (EngineError, OSError) as error:
             self.later(self._asked, None, str(error))
         else:

@@ -6,6 +6,7 @@ import pytest
 
 from lora.base_model import BaseModel, base_of
 from lora.memory_free import Holder, MemoryFree
+from lora.memory_shared import Sharing
 from store.records import TrainingRecord
 from tests.tui.lora_world import (
     FORM,
@@ -47,6 +48,19 @@ def test_who_holds_the_memory_is_named(qwen: BaseModel) -> None:
     assert "^g stops server 3" in text
     assert [one.server_id for one in cost.stoppable] == [3]
     assert "too little free" in question(cost)
+
+
+def test_room_that_another_training_will_take_is_none(qwen: BaseModel) -> None:
+    free = MemoryFree("GPU 0", True, 30.0, 140.4, trainings=(Sharing(3, "alpaca", 27.0),))
+    cost = cost_of(wanted(FORM), qwen, free)
+    text = shown(cost_rows(cost, 200))
+    assert "GiB too little" in text
+    assert "30.0 of 140.4 free, of which 27.0 will be taken by trainings that run" in text
+    assert "training 3 (alpaca) computes there too: both take longer" in text
+    assert cost.short_gib is not None
+    fits = cost_of(wanted(FORM), qwen, replace(free, trainings=(Sharing(3, "alpaca", 0.0),)))
+    assert fits.short_gib is None
+    assert "will be taken" not in shown(cost_rows(fits, 200))
 
 
 def test_what_cannot_be_told_is_not_told(qwen: BaseModel) -> None:
