@@ -10,6 +10,7 @@ import pytest
 
 from engine.gpus.gpu import GpuReader
 from engine.keeper.journal import Journal
+from engine.launch.adapter_flags import modules
 from engine.records import Installation
 from engine.signature import SignatureBroken
 from lora.registry import Origin, adapter_folder, register
@@ -20,7 +21,6 @@ from store.records import AdapterRecord, SessionRecord
 from tests.engine.fake_nvml import FakeNvml
 from tests.lora.made_adapters import write_adapter
 from tests.tuning.examples import plan
-from tuning.plans.lora_modules import modules
 from tuning.records import Candidate, Cell, Plan
 from tuning.sessions import create_session, start_keeper
 from tuning.sweeping.adapters import servers_of, signed_adapters

@@ -1,11 +1,11 @@
 """Data sets, trainings and adapters as the lines of their lists. Pure."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Literal
 
+from engine.launch.adapter_flags import modules_of
 from engine.numbers import finite
 from engine.text import clean
 from store.clock import parse_utc
@@ -148,48 +148,6 @@ def served_text(servers: Sequence[ServerRecord]) -> str:
         return "○ nowhere"
     more = f" +{len(servers) - 1}" if len(servers) > 1 else ""
     return f"● {clean(servers[0].name, 30)}{more}"
-
-
-def modules_of(server: ServerRecord) -> dict[str, str]:
-    """Name → folder of the adapters that a server was started with, or has loaded since: then its keeper has changed
-    the flags that a restart takes."""
-    spec = server.raw.get("spec")
-    flags = spec.get("flags") if isinstance(spec, dict) else None
-    kept = flags.get("lora-modules") if isinstance(flags, dict) else None
-    if isinstance(kept, str):
-        kept = [kept]
-    words = kept if isinstance(kept, list) else _words_after("--lora-modules", server.command)
-    return dict(module for word in words if (module := _module(word)) is not None)
-
-
-def _words_after(flag: str, command: Sequence[str]) -> list[str]:
-    """What a command line gives to a flag of several values: `--flag a b`, `--flag=a`."""
-    found: list[str] = []
-    taking = False
-    for word in command:
-        if word.startswith("--"):
-            name, equals, value = word.partition("=")
-            taking = name == flag
-            found += [value] if taking and equals else []
-        elif taking:
-            found.append(word)
-    return found
-
-
-def _module(word: object) -> tuple[str, str] | None:
-    """`name=folder`, or an object with both, maybe as JSON."""
-    told = word
-    if isinstance(word, str):
-        if not word.startswith("{"):
-            name, equals, path = word.partition("=")
-            return (name, path) if equals else None
-        try:
-            told = json.loads(word)
-        except (ValueError, RecursionError):
-            return None
-    if isinstance(told, dict) and isinstance(told.get("name"), str) and isinstance(told.get("path"), str):
-        return told["name"], told["path"]
-    return None
 
 
 def served_by(

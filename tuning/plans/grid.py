@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from tuning.plans import lora_modules
+from engine.launch.adapter_flags import FLAG
 from tuning.plans.condition import read_condition
+from tuning.plans.lora_modules import module_names
 from tuning.records import Candidate, Plan, Skipped
 
 BASELINE_LABEL = "default"
@@ -15,7 +16,7 @@ _SHORT = {
     "gpu-memory-utilization": "util",
     "max-num-seqs": "seqs",
     "enable-lora": "lora",
-    lora_modules.FLAG: "adapters",
+    FLAG: "adapters",
     "max-lora-rank": "rank",
 }
 
@@ -69,8 +70,8 @@ def shown_setting(name: str, value: Any) -> str:
     """A value for a table: utilizations with two decimals at least, bare flags as on and off, adapters by name."""
     if isinstance(value, bool):
         return "on" if value else "off"
-    if name == lora_modules.FLAG:
-        return ", ".join(lora_modules.module_names(value)) or str(value)
+    if name == FLAG:
+        return ", ".join(module_names(value)) or str(value)
     if name == "gpu-memory-utilization" and isinstance(value, int | float):
         return f"{value:.2f}" if round(value, 2) == value else f"{value:g}"
     return str(value)

@@ -5,20 +5,11 @@ and a workload names adapters: `adapters = ["name"]`. Where a candidate's server
 one of these; where it has none, the requests go to the base. So the same load tells what it costs to serve adapters.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from engine.launch.adapter_flags import FLAG, modules
 from tuning.records import Workload
-
-FLAG = "lora-modules"
-
-
-def modules(value: Any) -> tuple[tuple[str, str], ...]:
-    """Names and paths in a value of `--lora-modules`: `name=path`, or JSON with `name` and `path` (vLLM's
-    LoRAParserAction)."""
-    items = value if isinstance(value, list | tuple) else [value]
-    return tuple(found for item in items if (found := _module(item)) is not None)
 
 
 def module_names(value: Any) -> tuple[str, ...]:
@@ -36,17 +27,3 @@ def unknown(workload: Workload, servers: Iterable[Mapping[str, Any]]) -> tuple[s
     """Those of its adapters that none of the servers has: requests meant for them would silently go to the base."""
     served = {name for flags in servers for name in module_names(flags.get(FLAG, ()))}
     return tuple(name for name in workload.adapters if name not in served)
-
-
-def _module(item: Any) -> tuple[str, str] | None:
-    if isinstance(item, str) and item.lstrip().startswith("{"):
-        try:
-            item = json.loads(item)
-        except ValueError:
-            return None
-    if isinstance(item, Mapping):
-        return (str(item["name"]), str(item.get("path") or "")) if item.get("name") else None
-    if not isinstance(item, str):
-        return None
-    name, is_one, path = item.partition("=")
-    return (name, path) if name and is_one else None

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from engine.launch.adapter_flags import FLAG, modules
 from engine.signature import require_signature
 from store.reader import Reader
 from store.records import AdapterRecord
-from tuning.plans.lora_modules import FLAG, modules
 
 
 @dataclass(frozen=True, slots=True)

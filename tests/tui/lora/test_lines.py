@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from engine.launch.adapter_flags import modules_of
 from tests.tui.conftest import server
 from tests.tui.hostile import TEXTS
 from tests.tui.lora_world import (
@@ -22,7 +23,6 @@ from tui.lora.lines import (
     adapter_line,
     dataset_line,
     matching,
-    modules_of,
     served_by,
     training_line,
 )
