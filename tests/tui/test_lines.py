@@ -1,10 +1,30 @@
 """Lines: what differs is drawn, and nothing else; what is drawn is cut to the widget's own cells."""
 
+from typing import ClassVar
+
 from textual.app import App, ComposeResult
 from textual.geometry import Region
+from textual.widget import Widget
 
 from tests.tui.panel_samples import HOSTILE_TEXTS
-from tui.panels.row import ERROR, MUTED, Row, beside, figure, fit, group, outside, per_second, text_of, title, width_of
+from tui.panels.row import (
+    ACCENT,
+    ERROR,
+    GOOD,
+    MUTED,
+    STRONG,
+    WARNING,
+    Row,
+    beside,
+    figure,
+    fit,
+    group,
+    outside,
+    per_second,
+    text_of,
+    title,
+    width_of,
+)
 from tui.widgets.lines import Lines
 
 
@@ -54,6 +74,51 @@ async def test_only_cells_that_differ_are_drawn() -> None:
         await pilot.pause()
         assert shown(app)[1] == " waiting  17        "
         assert lines.laid_out == 0
+
+
+KINDS = (MUTED, STRONG, GOOD, WARNING, ERROR, ACCENT)
+
+
+class ByRules(Widget):
+    """What a kind of piece would look like were it a component class with these rules."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"by-rules--{kind}" for kind in KINDS}
+    DEFAULT_CSS = """
+    ByRules { height: 1; background: $panel; }
+    ByRules > .by-rules--muted { color: $text-muted; }
+    ByRules > .by-rules--strong { text-style: bold; }
+    ByRules > .by-rules--good { color: $success; }
+    ByRules > .by-rules--warning { color: $warning; text-style: bold; }
+    ByRules > .by-rules--error { color: $error; text-style: bold; }
+    ByRules > .by-rules--accent { color: $accent; }
+    """
+
+
+class OnPanel(Lines):
+    DEFAULT_CSS = "OnPanel { height: 1; background: $panel; }"
+
+
+class Compared(App[None]):
+    def compose(self) -> ComposeResult:
+        yield ByRules()
+        yield OnPanel()
+
+
+async def test_each_kind_looks_as_rules_would_have_it_in_every_theme() -> None:
+    app = Compared()
+    async with app.run_test(size=(60, 5)) as pilot:
+        lines, rules = app.query_one(OnPanel), app.query_one(ByRules)
+        lines.show([tuple((kind, kind) for kind in KINDS)])
+        seen = set()
+        for theme in app.available_themes:
+            app.theme = theme
+            await pilot.pause()
+            looks = {segment.text: segment.style for segment in lines.render_line(0)}
+            for kind in KINDS:
+                wanted = rules.get_component_rich_style(f"by-rules--{kind}")
+                assert looks[kind] == wanted, (theme, kind)
+                seen.add(wanted)
+        assert len(seen) > len(app.available_themes)
 
 
 async def test_what_is_too_wide_or_too_tall_is_cut_and_wide_characters_too() -> None:

@@ -108,7 +108,7 @@ async def test_an_engine_that_stands_still_is_said_though_its_page_answers(
         exporter.served.leave_out = ("iteration_tokens",)
         await until(app, lambda: "◍ no token" in screen_text(app), "a first sign")
         await until(app, lambda: "✗ stalled" in screen_text(app), "a stall")
-        assert "its engine has computed nothing for" in screen_text(app)
+        await until(app, lambda: "its engine has computed nothing for" in screen_text(app), "the line that says why")
         assert "bound" not in screen_text(app)  # nothing limits what stands still
         assert value(app, "running") == "7"  # the queue is of now
 

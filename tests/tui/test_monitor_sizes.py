@@ -9,6 +9,7 @@ from store.records import EventRecord, ServerRecord
 from store.writer import Writer
 from tests.tui.conftest import ago, busy_samples, fed, screen_text, server
 from tui.app import LlmtuneApp
+from tui.widgets.lines import Lines
 from tui.widgets.monitor_details import MonitorDetails
 from tui.widgets.monitor_panel import MonitorPanel
 
@@ -21,6 +22,12 @@ async def opened(app: LlmtuneApp, pilot: Pilot[object], words: tuple[str, ...] =
     await fed(pilot)
     await fed(pilot, until=lambda: all(word in screen_text(app) for word in words))
     await fed(pilot)
+
+
+def foretold(app: LlmtuneApp) -> bool:
+    """Whether each block was drawn for the room that the layout then gave it."""
+    blocks = [one for one in app.screen.query_one(MonitorPanel).query(Lines) if one.display]
+    return bool(blocks) and all(one.room == one.content_size for one in blocks)
 
 
 async def test_80x24_shows_all_of_it_at_once(app: LlmtuneApp, filled: Path) -> None:
@@ -40,6 +47,7 @@ async def test_80x24_shows_all_of_it_at_once(app: LlmtuneApp, filled: Path) -> N
 async def test_more_room_has_more_panels(app: LlmtuneApp, filled: Path, size: tuple[int, int], wanted: bool) -> None:
     async with app.run_test(size=size) as pilot:
         await opened(app, pilot, AT_ONCE)
+        assert foretold(app)
         assert app.screen.query_one(MonitorPanel).query_one(MonitorDetails).display == wanted
         assert ("── scheduler" in screen_text(app)) == wanted
         assert all(word in screen_text(app) for word in AT_ONCE)
@@ -58,6 +66,8 @@ async def test_a_terminal_may_be_resized_at_any_time(app: LlmtuneApp, filled: Pa
                 await pilot.press(key)
             lines = screen_text(app).splitlines()
             assert len(lines) == height
+            await pilot.pause()
+            assert foretold(app) or width < 3, (width, height)
         await fed(pilot)
         assert all(word in screen_text(app) for word in AT_ONCE)
 

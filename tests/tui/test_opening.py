@@ -3,8 +3,12 @@
 from pathlib import Path
 from unittest.mock import patch
 
+import pytest
+
 from tests.tui.conftest import fed
 from tui.app import MODE_LABELS, LlmtuneApp
+from tui.screens.base import LlmtuneScreen, room_classes
+from tui.widgets.latency_table import LatencyTable
 
 
 async def test_no_screen_has_all_css_applied_anew(app: LlmtuneApp, filled: Path) -> None:
@@ -26,3 +30,61 @@ async def test_a_screen_that_is_opened_later_has_its_own_rules(app: LlmtuneApp, 
         await pilot.press("4")
         await fed(pilot)
         assert not app.screen.query_one("#filter").display  # FilteringScreen.DEFAULT_CSS
+
+
+async def test_no_screen_has_its_rules_applied_twice(app: LlmtuneApp, filled: Path) -> None:
+    """Each widget has them once, as it is mounted: not again by the first resize, nor by coming back."""
+    async with app.run_test(size=(140, 45)) as pilot:
+        await fed(pilot)
+        with patch.object(app, "update_styles", wraps=app.update_styles) as applied:
+            for key in (2, 4, 5, 1, 2):
+                await pilot.press(str(key))
+                await fed(pilot)
+                assert app.screen.classes >= {"-wide", "-tall"}
+            assert not [call for call in applied.call_args_list if isinstance(call.args[0], LlmtuneScreen)]
+
+
+async def test_what_the_app_became_meanwhile_is_applied_as_one_comes_back(app: LlmtuneApp, filled: Path) -> None:
+    async with app.run_test(size=(140, 45)) as pilot:
+        await fed(pilot)
+        await pilot.press("2")
+        await fed(pilot)
+        seen = []
+        for theme in ("textual-dark", "textual-light", "ansi-dark"):
+            await pilot.press("1")
+            app.theme = theme
+            await pilot.pause()
+            await pilot.press("2")
+            await fed(pilot)
+            seen.append(app.screen.query_one(LatencyTable).render_line(0))
+        assert len({str(strip.render(app.console)) for strip in seen}) == 3
+        with patch.object(app, "update_styles", wraps=app.update_styles) as applied:
+            await pilot.press("1")
+            app.app_focus = False
+            await pilot.pause()
+            applied.reset_mock()
+            app.action_go("monitor")  # a key would say that the terminal has the focus
+            await fed(pilot)
+            assert app.screen in [call.args[0] for call in applied.call_args_list]
+
+
+async def test_another_size_meanwhile_is_taken_as_one_comes_back(app: LlmtuneApp, filled: Path) -> None:
+    async with app.run_test(size=(140, 45)) as pilot:
+        await fed(pilot)
+        await pilot.press("2", "1")
+        await pilot.resize_terminal(80, 24)
+        await pilot.press("2")
+        await fed(pilot)
+        assert app.screen.classes >= {"-narrow", "-short"}
+        assert not app.screen.classes & {"-wide", "-tall"}
+
+
+@pytest.mark.parametrize("size", [(1, 1), (80, 24), (119, 35), (120, 36), (200, 60)])
+async def test_the_classes_of_a_size_are_those_that_textual_gives(app: LlmtuneApp, size: tuple[int, int]) -> None:
+    async with app.run_test(size=size) as pilot:
+        await pilot.press("2")
+        await pilot.pause()
+        across, down = app.HORIZONTAL_BREAKPOINTS, app.VERTICAL_BREAKPOINTS
+        screen = app.screen
+        textual = screen._get_breakpoint_classes(size[0], across) | screen._get_breakpoint_classes(size[1], down)
+        assert room_classes(app.size) == textual

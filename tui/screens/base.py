@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from textual import getters
+from textual import events, getters
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.geometry import Size
 from textual.screen import Screen
 from textual.widget import Widget
 
@@ -48,6 +49,18 @@ class Late(Widget):
             callback(*arguments)
 
 
+def room_classes(size: Size) -> frozenset[str]:
+    """The classes that Textual gives a screen of this size."""
+    across, down = LlmtuneApp.HORIZONTAL_BREAKPOINTS, LlmtuneApp.VERTICAL_BREAKPOINTS
+    widths, heights = [at for at in across if at[0] <= size.width], [at for at in down if at[0] <= size.height]
+    return frozenset(max(fitting)[1] for fitting in (widths, heights))
+
+
+def looks(app: LlmtuneApp) -> tuple[object, ...]:
+    """What of the app itself tells how all widgets look."""
+    return app.theme, app.classes, app.pseudo_classes
+
+
 class LlmtuneScreen(Screen[None], Late):
     """A screen of the number keys. A subclass composes its `body` and is fed by two methods.
 
@@ -66,6 +79,10 @@ class LlmtuneScreen(Screen[None], Late):
         # Textual takes a new screen for one that missed a change of theme, and reads all CSS anew and applies it to all
         # that stands, which doubles the time to open it. Its own rules are added as it is mounted.
         self._css_update_count = self.app._css_update_count
+        # Set before it stands: Textual finds the classes of its size at the first resize, and then applies all rules to
+        # all widgets once more.
+        self.add_class(*room_classes(self.app.size), update=False)
+        self._styled_for = looks(self.app)
 
     def compose(self) -> ComposeResult:
         yield Header()
@@ -78,7 +95,11 @@ class LlmtuneScreen(Screen[None], Late):
         """The widgets between header and status line."""
         yield from ()
 
-    def on_screen_resume(self) -> None:
+    def on_screen_resume(self, event: events.ScreenResume) -> None:
+        # Textual has all rules applied to all widgets again at each resume, twice in a row at the first one. What a
+        # widget or the screen itself became meanwhile was applied as it became so: only the app may look otherwise.
+        event.refresh_styles = self._styled_for != looks(self.app)
+        self._styled_for = looks(self.app)
         self.app.showing(self)
 
     def refresh_from_store(self, reader: "Reader") -> Any:

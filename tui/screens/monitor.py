@@ -6,6 +6,7 @@ import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ClassVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
@@ -85,8 +86,7 @@ class MonitorScreen(LlmtuneScreen):
     def on_unmount(self) -> None:
         self._around.close()
 
-    def on_screen_resume(self) -> None:
-        super().on_screen_resume()
+    def on_screen_resume(self, event: events.ScreenResume) -> None:
         self.later(self.redraw)
 
     def _now(self) -> datetime:

@@ -28,7 +28,7 @@ class EventLog(Lines):
 
     def draw(self, happened: Sequence[EventRecord]) -> None:
         """Show events given in time order."""
-        width, height = self.content_size
+        width, height = self.room
         self.show(event_rows(fold(happened[-LOOKED_AT:]), width, height))
 
 

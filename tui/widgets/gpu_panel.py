@@ -61,7 +61,7 @@ class GpuPanel(Lines):
         self._again = partial(
             self.draw, window, answers, end, utilization=utilization, note=note, chosen=chosen, owners=owners
         )
-        width, height = self.content_size
+        width, height = self.room
         asked = (window, window.newest, answers, utilization, note, chosen, owners, width, height)
         if asked == self._drawn or not self.display or not width:
             return

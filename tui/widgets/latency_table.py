@@ -35,8 +35,8 @@ class LatencyTable(Lines):
 
     def draw(self, window: Window, answers: bool) -> None:
         """Show the window. Without `answers` nothing holds now: each figure is `–`."""
-        width, height = self.content_size
-        drawn = (window, window.newest, answers, self.content_size)
+        width, height = self.room
+        drawn = (window, window.newest, answers, self.room)
         if drawn == self._drawn or not self.display:
             return
         self._drawn = drawn

@@ -19,5 +19,5 @@ class LimitLine(Lines):
 
     def draw(self, limit: Limit | None, answers: bool) -> None:
         """Show the sentence; a finding of another time than now is none."""
-        size = self.content_size
+        size = self.room
         self.show(limit_rows(limit if answers else None, size.width, size.height))

@@ -5,39 +5,62 @@ Static costs a millisecond, and each cell that is sent costs a terminal over SSH
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import zip_longest
-from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
-from textual.geometry import Region
+from textual.color import TRANSPARENT
+from textual.css.parse import parse_declarations
+from textual.css.styles import StylesBase
+from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
 
 from tui.panels.row import Row, text_of
 
+LOOKS: dict[str, tuple[str | None, bool]] = {
+    "muted": ("text-muted", False),
+    "strong": (None, True),
+    "good": ("success", False),
+    "warning": ("warning", True),
+    "error": ("error", True),
+    "accent": ("accent", False),
+}
+"""How a kind of piece looks: in which colour of the theme, and whether bold. Not component classes: Textual makes a
+node for each of these in each widget, and applies all rules to them whenever it does so to the widget. With them the
+Monitor's first opening took half as long again."""
+
+
+@lru_cache(maxsize=64)
+def _declared(color: str) -> StylesBase:
+    """`color` as the style sheet would read it: a colour, or `auto 60%`, which is told by what it stands on."""
+    return parse_declarations(f"color: {color};", ("lines", color))
+
 
 class Lines(Widget):
     """Shows rows of pieces, cut at its own width; rows beyond its height are left out."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        f"lines--{kind}" for kind in ("muted", "strong", "good", "warning", "error", "accent")
-    }
-
-    DEFAULT_CSS = """
-    Lines { height: 1; }
-    Lines > .lines--muted { color: $text-muted; }
-    Lines > .lines--strong { text-style: bold; }
-    Lines > .lines--good { color: $success; }
-    Lines > .lines--warning { color: $warning; text-style: bold; }
-    Lines > .lines--error { color: $error; text-style: bold; }
-    Lines > .lines--accent { color: $accent; }
-    """
+    DEFAULT_CSS = "Lines { height: 1; }"
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._rows: tuple[Row, ...] = ()
         self._looks: dict[str, Style] = {}
+        self._room: Size | None = None
+
+    @property
+    def room(self) -> Size:
+        """Cells for what it shows: those it was placed at, else those it has."""
+        return self._room or self.content_size
+
+    def take_room(self, width: int, height: int) -> None:
+        """Show it `height` lines high, or not at all. `width` is what a line of it holds once that is laid out: known
+        before, so that it is drawn once, and not once more after the layout."""
+        self.display = height > 0
+        if height:
+            self.styles.height = height
+        self._room = Size(width, height)
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -77,9 +100,18 @@ class Lines(Widget):
     def _look(self, kind: str) -> Style:
         found = self._looks.get(kind)
         if found is None:
-            found = self.get_component_rich_style(f"lines--{kind}") if kind else self.rich_style
-            self._looks[kind] = found
+            found = self._looks[kind] = self._look_of(*LOOKS[kind]) if kind else self.rich_style
         return found
+
+    def _look_of(self, name: str | None, bold: bool) -> Style:
+        """The widget's own style, bold, in a colour of the theme."""
+        looks = self.rich_style + Style(bold=bold or None)
+        if name is None:
+            return looks
+        background = self.visual_style.background or TRANSPARENT
+        declared = _declared(self.app.theme_variables[name])
+        color = background.get_contrast_text(declared.color.a) if declared.auto_color else declared.color
+        return looks + Style(color=(background + color).rich_color)
 
 
 def _changed(old: Row, new: Row, y: int, width: int) -> Region:

@@ -67,10 +67,10 @@ class MonitorDetails(Lines):
 
     def draw(self, window: Window, answers: bool, knobs: Knobs | None = None, kv_tokens: float | None = None) -> None:
         """Show the window. `kv_tokens` is the KV cache's size where the server itself does not tell it."""
-        width, height = self.content_size
+        width, height = self.room
         if not self.display or width < 1 or height < 1:
             return
-        drawn = (window, window.newest, answers, knobs, kv_tokens, self.content_size)
+        drawn = (window, window.newest, answers, knobs, kv_tokens, self.room)
         if drawn == self._drawn:
             return
         self._drawn = drawn

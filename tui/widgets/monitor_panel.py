@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
+from textual.geometry import Size
 from textual.widget import Widget
 
 from tui.monitor.monitor_layout import TALL, Places, places, side_width
@@ -15,6 +16,7 @@ from tui.panels.limit import lines_wanted as limit_lines
 from tui.panels.overview import Overview, overview_rows
 from tui.panels.row import MUTED
 from tui.panels.state import state_rows
+from tui.screens.base import Late
 from tui.widgets.event_log import EventLog
 from tui.widgets.gpu_panel import GpuPanel
 from tui.widgets.latency_table import LatencyTable
@@ -23,10 +25,9 @@ from tui.widgets.lines import Lines
 from tui.widgets.monitor_details import MonitorDetails
 
 PADDING = 2
-TRIES = 5
 
 
-class MonitorPanel(Widget):
+class MonitorPanel(Late):
     """State, overview, gauges, latencies, GPUs, what limits it, events; more beside or below where there is room.
 
     Sizes change only with the terminal and with what there is to say: a tick draws cells, it lays nothing out.
@@ -40,7 +41,7 @@ class MonitorPanel(Widget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._places: Places | None = None
+        self._places: tuple[Places, Size] | None = None
         self._drawn: tuple[Subject, Sequence[Overview], bool] | None = None
         self._limit: tuple[object, int, int] = None, 0, FEWEST  # whose, at what width, the most lines it took
 
@@ -58,6 +59,11 @@ class MonitorPanel(Widget):
             yield EventLog()
         yield MonitorDetails()
 
+    def on_resize(self) -> None:
+        """It may have been given what it shows before it had any room."""
+        if self._drawn is not None and self.is_up:
+            self.draw(*self._drawn)
+
     def draw(self, subject: Subject, others: Sequence[Overview], listing: bool) -> None:
         """Show `subject`, and all servers where there is room; with `listing` nothing but them."""
         self._drawn = (subject, others, listing)
@@ -65,12 +71,9 @@ class MonitorPanel(Widget):
         if self.size.width > PADDING and self.size.height:
             state = state_rows(subject, self._width())
             gpu = lines_wanted(subject.watched.window, subject.look.chosen_gpu) if subject.watched is not None else 1
-            if self._place(
-                len(state), len(others) if len(others) > 1 or listing else 0, alone, gpu, self._told(subject)
-            ):
-                self.call_after_refresh(self._fill, TRIES)
-            else:
-                self._fill()
+            servers = len(others) if len(others) > 1 or listing else 0
+            self._place(len(state), servers, alone, gpu, self._told(subject))
+            self._fill()
 
     def _width(self) -> int:
         """Cells of a line of the blocks."""
@@ -85,17 +88,17 @@ class MonitorPanel(Widget):
         self._limit = subject.url, width, most
         return most
 
-    def _place(self, state: int, servers: int, alone: bool, gpu: int, limit: int) -> bool:
-        """Give each block its lines; True where that changed any. `alone`: no block of one server is shown."""
+    def _place(self, state: int, servers: int, alone: bool, gpu: int, limit: int) -> None:
+        """Give each block its lines. `alone`: no block of one server is shown."""
         width, height = self.size
         if alone:
             wanted = Places(state=min(state, height), overview=max(0, height - state) if servers else 0)
         else:
             wanted = places(width, height, state, gpu, servers, limit)
-        if wanted == self._places:
-            return False
-        self._places = wanted
-        sizes = {
+        if (wanted, self.size) == self._places:
+            return
+        self._places = wanted, self.size
+        lines = {
             "#monitor-state": wanted.state,
             "#monitor-overview": wanted.overview,
             "#monitor-gauges": wanted.gauges * wanted.gauge_height,
@@ -107,34 +110,25 @@ class MonitorPanel(Widget):
             "#rule-3": 1 if wanted.rules > 2 else 0,
             "EventLog": wanted.events,
         }
-        for selector, lines in sizes.items():
-            widget = self.query_one(selector)
-            widget.display = lines > 0
-            if lines:
-                widget.styles.height = lines
+        for selector, high in lines.items():
+            self.query_one(selector, Lines).take_room(width - wanted.side - PADDING, high)
         self._place_details(wanted)
-        return True
 
     def _place_details(self, wanted: Places) -> None:
         """Beside the blocks in a wide terminal, below them in a tall one, else nowhere."""
         details, left = self.query_one(MonitorDetails), self.query_one("#monitor-left")
-        details.display = bool(wanted.side or wanted.details)
         self.styles.layout = "horizontal" if wanted.side else "vertical"
         left.styles.width = "1fr" if wanted.side else "100%"
         left.styles.height = wanted.lines - wanted.details if wanted.details else "1fr"
-        if wanted.side:
-            details.styles.width, details.styles.height = wanted.side, "1fr"
-        elif wanted.details:
-            details.styles.width, details.styles.height = "100%", "1fr"
+        details.styles.width = wanted.side or "100%"
+        details.take_room((wanted.side or self.size.width) - 1, self.size.height if wanted.side else wanted.details)
 
-    def _fill(self, tries: int = 0) -> None:
-        """Draw what was given last. Blocks that were just placed may have no size yet: they are drawn again then."""
-        if self._drawn is None or self._places is None or not self.is_attached:
+    def _fill(self) -> None:
+        """Draw what was given last."""
+        if self._drawn is None or self._places is None:
             return
-        if tries and any(block.display and not block.size.height for block in self.query(Lines)):
-            self.call_after_refresh(self._fill, tries - 1)
         subject, others, _ = self._drawn
-        wanted, width = self._places, self._width()
+        wanted, width = self._places[0], self._width()
         self._lines("state").show(state_rows(subject, width))
         if wanted.overview:
             self._lines("overview").show(overview_rows(others, width, wanted.overview))
