@@ -85,9 +85,7 @@ def outcome_of(
     last_words: str,
     stop_reason: str | None,
 ) -> Outcome:
-    """How a trainer ended that runs no more. `exit_code` is None where it was no child of ours, negative for a
-    signal; `short_of_memory` says whether the kernel has killed for want of memory meanwhile, None where that cannot be
-    told; `last_words` are of its log."""
+    """How a trainer ended that runs no more; arguments as those of `death`."""
     if progress.end == "done":
         return Outcome("done", "")
     if progress.end == "failed":
@@ -95,12 +93,18 @@ def outcome_of(
     if progress.end == "stopped" or stop_reason is not None:
         where = f"at step {progress.step}" if progress.end == "stopped" else "before its checkpoint was written"
         return Outcome("stopped", f"{stop_reason or 'the trainer was told to end'}, {where}")
+    return Outcome("failed", death("the trainer", f"at step {progress.step}", exit_code, short_of_memory, last_words))
+
+
+def death(who: str, where: str, exit_code: int | None, short_of_memory: bool | None, last_words: str) -> str:
+    """Why a process ended that has not said so itself. `exit_code` is None where it was no child of ours, negative for
+    a signal; `short_of_memory` says whether the kernel has killed for want of memory meanwhile, None where that cannot
+    be told; `last_words` are of its log."""
     if exit_code in (None, -signal.SIGKILL):
         by_somebody = "it was killed (SIGKILL)" if exit_code is not None else "it was killed, or the machine went down"
-        why = "the kernel killed it for want of memory" if short_of_memory else by_somebody
-        return Outcome("failed", f"the trainer died at step {progress.step}: {why}")
+        return f"{who} died {where}: {'the kernel killed it for want of memory' if short_of_memory else by_somebody}"
     how = f"by {signal.Signals(-exit_code).name}" if exit_code < 0 else f"with status {exit_code}"
-    return Outcome("failed", f"the trainer ended {how} at step {progress.step}: {last_words or 'it said nothing'}")
+    return f"{who} ended {how} {where}: {last_words or 'it said nothing'}"
 
 
 def may_go_on(progress: Progress) -> bool:

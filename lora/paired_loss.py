@@ -42,9 +42,14 @@ class Paired:
 
     @property
     def direction(self) -> Direction:
-        if self.high is not None and self.high < 0:
-            return "better"
-        return "worse" if self.low is not None and self.low > 0 else "undecided"
+        return direction_of(self.low, self.high)
+
+
+def direction_of(low: float | None, high: float | None) -> Direction:
+    """What an interval of the difference says."""
+    if high is not None and high < 0:
+        return "better"
+    return "worse" if low is not None and low > 0 else "undecided"
 
 
 def paired(losses: Sequence[RecordLoss], confidence: float = 0.95) -> Paired:

@@ -41,6 +41,6 @@ class EvaluationJobRecord:
     done: int | None = None
     records: int | None = None
     seconds: float | None = None
-    message: str | None = None  # one line: why it is stopped or failed
+    message: str | None = None  # one line: what was found, or why it is stopped or failed
     raw: dict[str, Any] = field(default_factory=dict)
     id: int | None = None

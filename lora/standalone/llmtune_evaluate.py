@@ -5,18 +5,23 @@ program that starts it. Its one argument is a JSON file:
 
     {"model": folder or name of the hub, "adapter": folder, "examples": file of {"messages": […]} a line,
      "max_length": tokens, "quantization": "none" | "nf4", "prompts": [[{"role", "content"}, …], …],
-     "max_new_tokens": 64}
+     "max_new_tokens": 64, "progress": file, "seconds_before": 0.0,
+     "measured": {"like": {"device", "dtype", "template", "versions"} or null, "records": [0, …], "answers": [0, …]}}
 
-Standard output takes JSON lines; whatever transformers prints goes to standard error:
+JSON lines are appended to `progress`:
 
-    {"kind": "plan", "records": 50, "left_out": 1, "template": "model", "device": "…", "dtype": "float32"}
-    {"kind": "record", "index": 0, "tokens": 12, "base": 31.2, "adapter": 14.9}
-    {"kind": "answer", "index": 0, "base": "…", "adapter": "…"}
-    {"kind": "done"}, or {"kind": "failed", "why": "…"}
+    {"kind": "start", "pid"}
+    {"kind": "plan", "records": 50, "left_out", "length", "template", "device", "dtype", "versions", "kept", "seconds"}
+    {"kind": "record", "index": 0, "length": 40, "tokens": 12, "base": 31.2, "adapter": 14.9, "seconds"}
+    {"kind": "answer", "index": 0, "base": "…", "adapter": "…", "seconds"}
+    {"kind": "done", "seconds"}, or {"kind": "failed", "why": "…"}
 
-`tokens` are those that bear loss, `base` and `adapter` the sums of -log p over them in nats, null for no number.
-Longer conversations than `max_length` are left out. Both models see the same batches, so that what rounding does to one
-it does to the other.
+`length` are all tokens of a conversation, `tokens` those that bear loss, `base` and `adapter` the sums of -log p over
+them in nats. Longer conversations than `max_length` are left out. Both models see the same batches, so that what
+rounding does to one it does to the other.
+
+What an earlier life has `measured` is not measured again, if that was `like` this one; `kept` says whether it was. A
+batch of which a part is missing is measured whole.
 """
 
 from __future__ import annotations
@@ -25,9 +30,11 @@ import json
 import math
 import os
 import sys
-from typing import Any, NamedTuple, TextIO
+import time
+from typing import Any, NamedTuple
 
 import llmtune_chat_tokens as chat_tokens
+from llmtune_telling import teller, versions
 from llmtune_training_model import keep_base_as_it_is
 
 BATCH_TOKENS = 2048  # of a padded batch: 0.6 GB of logits for a vocabulary of 150,000 in bfloat16
@@ -44,26 +51,57 @@ class Unfit(Exception):
     """What cannot be evaluated; one line that says what to do."""
 
 
-def main(job_path: str, out: TextIO) -> int:
+def main(job_path: str) -> int:
     with open(job_path, encoding="utf-8") as file:
         job = json.load(file)
+    tell = teller(job["progress"])
+    tell("start", pid=os.getpid())
+    began: float = time.monotonic() - job["seconds_before"]
+
+    def seconds() -> float:
+        return time.monotonic() - began
+
     try:
         chat = chat_tokens.open_tokenizer(job["model"])
         rows, left_out = usable(chat, chat_tokens.read_examples(job["examples"]), job["max_length"])
         model, dtype, device = load(job)
-        tell(out, kind="plan", records=len(rows), left_out=left_out, template=chat.template, device=device, dtype=dtype)
+        like = {"device": device, "dtype": dtype, "template": chat.template, "versions": versions()}
+        kept = job["measured"]["like"] == like
+        known = {what: set(job["measured"][what]) if kept else set[int]() for what in ("records", "answers")}
+        length = sum(len(row.tokens.input_ids) for row in rows)
+        tell(
+            "plan",
+            records=len(rows),
+            left_out=left_out,
+            length=length,
+            kept=kept,
+            **like,
+            seconds=seconds(),
+        )
         for batch in batches(rows):
+            if known["records"].issuperset(row.place for row in batch):
+                continue
             both = [losses(model, chat, batch, adapted) for adapted in (False, True)]
             for row, base, adapter in zip(batch, *both):  # noqa: B905
-                tell(out, kind="record", index=row.place, tokens=row.tokens.answer_tokens, base=base, adapter=adapter)
+                sums = {"base": number(base, "base", row), "adapter": number(adapter, "adapter", row)}
+                tokens = {"length": len(row.tokens.input_ids), "tokens": row.tokens.answer_tokens}
+                tell("record", index=row.place, **tokens, **sums, seconds=seconds())
         for index, messages in enumerate(job["prompts"]):
-            base, adapter = (answer(model, chat, messages, job["max_new_tokens"], adapted) for adapted in (False, True))
-            tell(out, kind="answer", index=index, base=base, adapter=adapter)
+            if index not in known["answers"]:
+                said = [answer(model, chat, messages, job["max_new_tokens"], adapted) for adapted in (False, True)]
+                tell("answer", index=index, base=said[0], adapter=said[1], seconds=seconds())
     except (chat_tokens.Unusable, Unfit) as error:
-        tell(out, kind="failed", why=str(error))
+        tell("failed", why=str(error))
         return 1
-    tell(out, kind="done")
+    tell("done", seconds=seconds())
     return 0
+
+
+def number(loss: float, who: str, row: Row) -> float:
+    """`loss`. Raises Unfit where it is none."""
+    if not math.isfinite(loss):
+        raise Unfit(f"the loss of the {who} on record {row.place + 1} is no number: its weights or its dtype overflow")
+    return loss
 
 
 def usable(chat: chat_tokens.Chat, examples: list[chat_tokens.Messages], max_length: int) -> tuple[list[Row], int]:
@@ -123,22 +161,21 @@ def load(job: dict[str, Any]) -> tuple[Any, str, str]:
     return model, str(dtype).replace("torch.", ""), device
 
 
-def losses(model: Any, chat: chat_tokens.Chat, batch: list[Row], adapted: bool) -> list[float | None]:
+def losses(model: Any, chat: chat_tokens.Chat, batch: list[Row], adapted: bool) -> list[float]:
     """The sum of -log p over the tokens of each conversation that bear loss, in nats."""
     import torch
 
     columns = chat_tokens.collate([row.tokens for row in batch], chat.pad_id)
     ids, mask, labels = (torch.tensor(columns[name]) for name in ("input_ids", "attention_mask", "labels"))
     ids, mask, labels = (each.to(model.device) for each in (ids, mask, labels))
-    found: list[float | None] = []
+    found = []
     try:
         with torch.inference_mode(), as_asked(model, adapted):
             logits = model(input_ids=ids, attention_mask=mask, use_cache=False).logits
         for row in range(len(batch)):
             at = (labels[row, 1:] != chat_tokens.NO_LOSS).nonzero()[:, 0]  # what a place says is of the token after it
             said = torch.log_softmax(logits[row, at].float(), dim=-1)
-            total = -said.gather(1, labels[row, 1:][at][:, None]).sum(dtype=torch.float64).item()
-            found.append(total if math.isfinite(total) else None)
+            found.append(-said.gather(1, labels[row, 1:][at][:, None]).sum(dtype=torch.float64).item())
     except torch.cuda.OutOfMemoryError:
         raise Unfit(no_memory({"quantization": ""})) from None
     return found
@@ -180,12 +217,5 @@ def first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
 
 
-def tell(out: TextIO, **what: object) -> None:
-    out.write(json.dumps(what) + "\n")
-    out.flush()
-
-
 if __name__ == "__main__":
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # libraries print where they like
-    sys.exit(main(sys.argv[1], answers))
+    sys.exit(main(sys.argv[1]))

@@ -21,10 +21,11 @@ The file outlives whoever reads it: a training goes on while nobody does.
 
 from __future__ import annotations
 
-import errno
+import contextlib
 import json
 import math
 import os
+import shutil
 import signal
 import sys
 import traceback
@@ -34,9 +35,11 @@ from typing import Any
 
 import llmtune_chat_tokens as chat_tokens
 from llmtune_checkpoints import facts_of, newest_whole
+from llmtune_telling import DISK_FULL, disk_is_full, teller, versions
 
 DONE, FAILED = 0, 1
 LEFT_OUT_SHOWN = 5
+ADAPTER, COMING = "adapter", "adapter.coming"
 
 
 class Stopping(BaseException):
@@ -67,9 +70,15 @@ def main(job_path: str) -> int:
         tell("stopped", step=None)
         return DONE
     except Exception as error:  # noqa: BLE001 - a library's; whoever reads must be told, whatever it was
-        traceback.print_exc()
         why, kind = reason_of(error, job["settings"])
-        tell("failed", why=why, **{"class": kind})
+        if kind == "disk":
+            make_room(Path(job["output"]))
+        with contextlib.suppress(OSError):  # the log is on the same disk
+            traceback.print_exc()
+        try:
+            tell("failed", why=why, **{"class": kind})
+        except OSError:
+            return DISK_FULL if kind == "disk" else FAILED
         return FAILED
 
 
@@ -162,9 +171,9 @@ class Training:
                 return DONE
         if not self._models.has_learnt(model):
             raise self._loop.Sick("nothing was learned: the adapter changes nothing; raise --learning-rate or --steps")
-        folder = str(self._output / "adapter")
+        folder = str(self._output / ADAPTER)
         self._tell("doing", what="adapter", step=self._steps)
-        self._models.save_adapter(model, self._chat, folder)
+        self._models.save_adapter(model, self._chat, folder, str(self._output / COMING))
         last = self._telling.losses[-max(1, self._steps // 10) :]
         self._tell(
             "done",
@@ -199,6 +208,12 @@ def tokens_of(chat: chat_tokens.Chat, path: str, limit: int) -> tuple[list[chat_
     return rows, left_out
 
 
+def make_room(output: Path) -> None:
+    """Remove what was begun and cannot be ended, on a disk that is full: for what is to be told now, and kept next."""
+    newest_whole(output)
+    shutil.rmtree(output / COMING, ignore_errors=True)
+
+
 def total_steps(examples: int, settings: dict[str, Any]) -> int:
     """Updates of the weights; the last of an epoch may be of fewer examples, as the Trainer has it."""
     if settings["steps"] is not None:
@@ -228,46 +243,15 @@ def reason_of(error: Exception, settings: dict[str, Any]) -> tuple[str, str]:
         more = "" if settings["gradient_checkpointing"] else " or leave out --no-gradient-checkpointing"
         more += " or take --quantization nf4" if settings["quantization"] == "none" else ""
         return f"memory ran out with {told} ({first}): {remedy}{more}", "memory"
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"the disk takes nothing more ({first}): free some and resume it, or give another --data-dir", "disk"
+    if disk_is_full(error):
+        return f"the disk takes nothing more ({first}): free some, then resume it", "disk"
     if isinstance(error, ImportError):
         return f"this Python lacks what a training needs ({first}): give --python one that has it", "missing"
     return f"{name}: {first}", "unknown"
 
 
-def versions() -> dict[str, str | None]:
-    """Of what computes."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    found: dict[str, str | None] = {"python": sys.version.split()[0]}
-    for name in ("torch", "transformers", "peft", "bitsandbytes", "accelerate"):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = None
-    return found
-
-
-def teller(path: str) -> Callable[..., None]:
-    """What appends one line to `path` a call, at once and whole."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-
-    def tell(kind: str, **what: Any) -> None:
-        os.write(descriptor, (json.dumps({"kind": kind, **finite(what)}, allow_nan=False) + "\n").encode())
-
-    return tell
-
-
-def finite(value: Any) -> Any:
-    """`value` with null in place of each number that JSON has no sign for."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, dict):
-        return {key: finite(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [finite(each) for each in value]
-    return value
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    status = main(sys.argv[1])
+    if status == DISK_FULL:  # Python would end with 120, because what is left for the log cannot be written either
+        os._exit(status)
+    sys.exit(status)

@@ -1,4 +1,5 @@
-"""Evaluation, with a script that tells what the real one would; the real one is in test_served_adapters.py."""
+"""What an evaluation tells and what becomes of it; under keepers in test_evaluation_keeper.py, for real in
+test_served_adapters.py."""
 
 import json
 import os
@@ -13,7 +14,7 @@ from lora.answer_tokens import answer_tokens
 from lora.asking import told_by
 from lora.data.lines import example_line
 from lora.data.writing import VALIDATION
-from lora.evaluation import EvaluationSettings, evaluate, evaluation_record, questions
+from lora.evaluation import EvaluationSettings, Measured, evaluation_record, questions, sentence, settings_json
 from lora.own_data import NoOwnData, OwnData, own_data
 from lora.records import DataUnfit, Example, LoraError, Message
 from lora.training_python import TrainingPython
@@ -22,11 +23,9 @@ from store.errors import NotFound
 from store.reader import Reader
 from store.writer import Writer
 from tests.lora.fake_transformers import make_model, make_transformers
-from tests.store.examples import a_dataset, a_training, an_adapter
+from tests.store.examples import a_dataset, a_training, an_adapter, an_evaluation, an_evaluation_job
 
 HERE = TrainingPython(sys.executable, str(Path(sys.executable).parent))
-RECORDS = [{"kind": "record", "index": i, "tokens": 4, "base": 8.0, "adapter": 4.0 + i / 10} for i in (2, 0, 1)]
-ANSWER = {"kind": "answer", "index": 0, "base": "a\x1b[2Jb", "adapter": "<<A>>"}
 PLAN = {"kind": "plan", "records": 3, "left_out": 1, "template": "model", "device": "processor", "dtype": "float32"}
 
 
@@ -45,58 +44,120 @@ def data(tmp_path: Path) -> OwnData:
     return OwnData(path, "a file", "ab" * 32, examples)
 
 
-def tells(monkeypatch: pytest.MonkeyPatch, folder: Path, *lines: dict[str, Any], ends: str = "") -> None:
-    """Scripts print these lines, and keep the job they were given beside them."""
-    body = f"import os, shutil, sys\nshutil.copy(sys.argv[1], {str(folder / 'job.json')!r})\n"
-    body += "".join(f"print({json.dumps(line)!r}, flush=True)\n" for line in lines)
-    (folder / "llmtune_evaluate.py").write_text(body + ends)
-    monkeypatch.setattr(lora.asking, "STANDALONE", folder)
+def measured(*lines: dict[str, Any]) -> Measured:
+    found = Measured()
+    for line in lines:
+        found.take(line)
+    return found
 
 
-def test_what_the_script_tells_becomes_losses_and_answers(
-    tmp_path: Path, data: OwnData, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tells(monkeypatch, tmp_path, PLAN, *RECORDS, ANSWER, {"kind": "done"})
-    heard: list[tuple[int, int]] = []
-    settings = EvaluationSettings(max_length=77, quantization="nf4")
-    found = evaluate(tmp_path / "a", "org/m", data, HERE, os.environ, settings, lambda *one: heard.append(one))
-    assert heard == [(1, 3), (2, 3), (3, 3)]
-    assert [each.index for each in found.losses] == [0, 1, 2]
-    assert found.paired.base == 2.0
-    assert found.paired.direction == "better"
-    assert (found.answers[0].base, found.answers[0].adapter) == ("ab", "<<A>>")
-    job = json.loads((tmp_path / "job.json").read_text())
-    assert (job["max_length"], job["quantization"], job["model"]) == (77, "nf4", "org/m")
-    assert [prompt[-1]["content"] for prompt in job["prompts"]] == ["one", "two", "three"]
-    record = evaluation_record(an_adapter(id=4), data, found, settings)
-    assert (record.adapter_id, record.adapter_loss, record.settings["left_out"]) == (4, found.paired.adapter, 1)
-    assert record.raw["records"][0] == [0, 4, 8.0, 4.0]
+def record(index: int, seconds: float = 0.0, **changes: Any) -> dict[str, Any]:
+    line = {"kind": "record", "index": index, "length": 10, "tokens": 4, "base": 8.0, "adapter": 4.0 + index / 10}
+    return {**line, "seconds": seconds, **changes}
+
+
+def test_how_far_it_is_and_how_long_it_takes() -> None:
+    plan = {**PLAN, "length": 40, "records": 4, "seconds": 30.0}
+    found = measured({"kind": "start"})
+    assert (found.stage, found.records, found.seconds_left) == ("loading", None, None)
+    found = measured({"kind": "start"}, plan)
+    assert (found.stage, found.records, found.seconds_left) == ("records", 4, None)
+    found.take(record(0, 32.0))
+    assert found.seconds_left == pytest.approx(6.0), "30 tokens at 2 s for 10, without the time of loading"
+    found.take(record(1, 34.0, length=20))
+    assert found.seconds_left == pytest.approx(4 / 30 * 10)
+    for index in (2, 3):
+        found.take(record(index, 40.0))
+    assert (found.stage, found.seconds_left) == ("answers", None)
+    found.take({"kind": "done", "seconds": 41.0})
+    assert (found.is_done, found.seconds) == (True, 41.0)
+
+
+def test_a_later_life_counts_on_or_begins_anew() -> None:
+    like = {"template": "model", "device": "processor", "dtype": "float32", "versions": {"torch": "2"}}
+    plan = {**PLAN, **like, "length": 30, "seconds": 1.0}
+    lines = [{"kind": "start"}, plan, record(2, 2.0), record(0, 3.0), {"kind": "failed", "why": "full\x1b"}]
+    found = measured(*lines)
+    assert found.why_failed == "full"
+    assert found.known() == {"like": like, "records": [0, 2], "answers": []}
+    again = measured(*lines, {"kind": "start"}, {**plan, "kept": True, "seconds": 10.0})
+    assert (again.why_failed, len(again.losses), again.anew, again.stage) == (None, 2, False, "records")
+    again.take(record(2, 12.0, adapter=9.0))
+    assert again.losses[2].adapter == 9.0, "the later of two counts"
+    anew = measured(*lines, {"kind": "start"}, {**plan, "kept": False})
+    assert (len(anew.losses), anew.anew) == (0, True)
 
 
 @pytest.mark.parametrize(
-    ("lines", "ends", "says"),
+    "line",
     [
-        ((PLAN, {"kind": "failed", "why": "the GPU's memory ran out"}), "", "the GPU's memory ran out"),
-        ((PLAN, {**RECORDS[0], "adapter": None}), "", "the loss of the adapter on record 3 is no number"),
-        ((PLAN, {"kind": "done"}), "", "no record of a file can be used"),
-        ((PLAN,), "sys.exit('ModuleNotFoundError: No module named \\'peft\\'')", "give --python one that has"),
-        ((PLAN,), "os.kill(os.getpid(), 9)", "memory ran out"),
-        ((PLAN,), "sys.stdout.write('{\"kind'); sys.stdout.flush(); os._exit(3)", "ended with status 3"),
-        ((), "sys.exit(3)", "ended with status 3: it said nothing"),
+        {},
+        {"kind": []},
+        {"kind": "record"},
+        record(-1),
+        record(0, base=None),
+        record(0, adapter=float("nan")),
+        record(0, tokens="4"),
+        record(True),
+        {"kind": "answer", "index": "0"},
     ],
 )
-def test_what_goes_wrong_is_one_line(
-    lines: Any, ends: str, says: str, tmp_path: Path, data: OwnData, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tells(monkeypatch, tmp_path, *lines, ends=ends)
+def test_a_line_of_another_form_changes_nothing(line: dict[str, Any]) -> None:
+    found = measured(PLAN, line)
+    assert (found.losses, found.answers, found.records, found.is_done) == ({}, {}, 3, False)
+
+
+def test_what_was_told_becomes_losses_and_answers() -> None:
+    settings = settings_json(EvaluationSettings(max_length=77, quantization="nf4"), conversations("one", "two"))
+    assert [prompt[-1]["content"] for prompt in settings["prompts"]] == ["one", "two"]
+    work = an_evaluation_job(4, id=9, data="a file", settings=settings)
+    told = [record(index) for index in (2, 0, 1)]
+    answers = [{"kind": "answer", "index": index, "base": "a\x1b[2Jb", "adapter": "<<A>>"} for index in (0, 5)]
+    found = evaluation_record(work, measured(PLAN, *told, *answers))
+    assert (found.id, found.adapter_id, found.base_loss, found.settings["left_out"]) == (9, 4, 2.0, 1)
+    assert (found.settings["quantization"], found.settings["data"]) == ("nf4", "a file")
+    assert found.raw["records"] == [[0, 4, 8.0, 4.0], [1, 4, 8.0, 4.1], [2, 4, 8.0, 4.2]]
+    assert found.answers == [{"prompt": "one", "base": "ab", "adapter": "<<A>>"}]
+    assert sentence(found).startswith("the adapter answers its data better than its base (-0.9750, 95 % from -1.0")
+    with pytest.raises(LoraError, match="no record of a file can be used: all are longer than 77 tokens"):
+        evaluation_record(work, measured(PLAN))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "says"),
+    [(-0.9, -0.7, "better than"), (0.1, 0.2, "WORSE than"), (-0.1, 0.1, "holds 0"), (None, None, "has no interval")],
+)
+def test_what_the_losses_say(low: float | None, high: float | None, says: str) -> None:
+    assert says in sentence(an_evaluation(low=low, high=high))
+
+
+def tells(monkeypatch: pytest.MonkeyPatch, folder: Path, *lines: dict[str, Any], ends: str = "") -> None:
+    """A script prints these lines, and ends so."""
+    body = "import os, sys\n" + "".join(f"print({json.dumps(line)!r}, flush=True)\n" for line in lines)
+    (folder / "asked.py").write_text(body + ends)
+    monkeypatch.setattr(lora.asking, "STANDALONE", folder)
+
+
+@pytest.mark.parametrize(
+    ("ends", "says"),
+    [
+        ('print(\'{"kind": "failed", "why": "it is full"}\')', "it is full"),
+        ("sys.exit('ModuleNotFoundError: No module named \\'peft\\'')", "give --python one that has"),
+        ("os.kill(os.getpid(), 9)", "memory ran out"),
+        ("sys.stdout.write('{\"kind'); sys.stdout.flush(); os._exit(3)", "ended with status 3"),
+        ("sys.exit(3)", "ended with status 3: it said nothing"),
+    ],
+)
+def test_a_script_that_fails_is_one_line(ends: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tells(monkeypatch, tmp_path, PLAN, ends=ends)
     with pytest.raises(LoraError, match=says) as error:
-        evaluate(tmp_path / "a", "org/m", data, HERE, os.environ)
+        list(told_by("asked.py", {}, HERE, os.environ))
     assert "\n" not in str(error.value)
 
 
 def test_whoever_stops_listening_ends_the_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tells(monkeypatch, tmp_path, PLAN, ends=f"import time; time.sleep(9); open({str(tmp_path / 'late')!r}, 'w')")
-    telling = told_by("llmtune_evaluate.py", {}, HERE, os.environ)
+    telling = told_by("asked.py", {}, HERE, os.environ)
     assert next(telling)["kind"] == "plan"
     telling.close()
     assert not (tmp_path / "late").exists()

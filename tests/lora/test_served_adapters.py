@@ -2,7 +2,9 @@
 
 import json
 import os
+import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,9 +12,12 @@ from typing import Any
 import httpx
 import pytest
 
+from engine.keeper.client import is_running
 from engine.launch.model import model_hash
 from engine.processes.ports import free_port
-from engine.records import Installation
+from engine.processes.process import is_alive
+from engine.records import Installation, ProcessIdentity
+from lora.process_life import recorded
 from lora.registry import Origin, register
 from store.database import open_reader, open_writer
 from store.location import database_file
@@ -70,6 +75,18 @@ class Shelf:
     def reader(self) -> Reader:
         return open_reader(database_file(self.place))
 
+    def kill_keeper(self, evaluation: int) -> tuple[int, ProcessIdentity]:
+        """Once its process runs; the keeper's pid, and who computes on."""
+        with self.reader() as reader:
+            while (process := recorded(reader.evaluation_job(evaluation))) is None:
+                time.sleep(0.1)
+            keeper = reader.evaluation_job(evaluation).keeper_pid
+        assert keeper is not None
+        os.kill(keeper, signal.SIGKILL)
+        while is_running(self.place, "evaluation", evaluation):
+            time.sleep(0.05)
+        return keeper, process
+
 
 @pytest.fixture(scope="module")
 def shelf(tmp_path_factory: pytest.TempPathFactory, model_dir: Path, installation: Installation) -> Shelf:
@@ -93,13 +110,21 @@ def greedy(port: int, model: str, question: str) -> str:
     return str(answer.json()["choices"][0]["message"]["content"])
 
 
-def test_an_evaluation_says_what_was_learnt_and_is_kept(shelf: Shelf, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_evaluation_outlives_its_keeper_and_says_what_was_learnt(
+    shelf: Shelf, capsys: pytest.CaptureFixture[str]
+) -> None:
     status, said, _ = shelf.says(
         capsys, "lora", "eval", "format", "--data", str(shelf.examples), "--prompt", "Name a colour.",
-        "--max-new-tokens", "12",
+        "--max-new-tokens", "12", "--no-wait",
     )  # fmt: skip
-    assert status == 0
-    found = said["evaluation"]
+    assert (status, said["evaluation"]["state"]) == (0, "running")
+    number = said["evaluation"]["id"]
+    keeper, process = shelf.kill_keeper(number)
+    assert is_alive(process)
+    status, said, _ = shelf.says(capsys, "lora", "resume", f"eval:{number}", vllm=False)
+    assert (status, said["message"]) == (0, "is followed again: it went on alone")
+    assert main(["lora", "attach", f"eval:{number}", "--json", "--data-dir", str(shelf.place)]) == 0
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])["evaluation"]
     assert (found["adapter"], found["records"], found["direction"]) == ("format@2", 4, "better")
     assert found["difference"]["high"] < -1
     assert found["adapter_losses"]["perplexity"] < found["base"]["perplexity"] / 3
@@ -108,7 +133,9 @@ def test_an_evaluation_says_what_was_learnt_and_is_kept(shelf: Shelf, capsys: py
     assert "<<" not in answer["base"]
     with shelf.reader() as reader:
         (kept,) = reader.evaluations()
-    assert (kept.id, kept.difference) == (found["id"], found["difference"]["loss"])
+        job = reader.evaluation_job(number)
+    assert (kept.id, kept.difference) == (number, found["difference"]["loss"])
+    assert (job.state, job.done, job.pid, job.keeper_pid != keeper) == ("done", 4, process.pid, True)
 
 
 def test_a_rank_too_high_for_the_flag_is_caught_before_the_launch(

@@ -10,6 +10,7 @@ from engine.keeper.client import call
 from engine.numbers import finite
 from engine.records import EngineError
 from engine.text import clean
+from lora.work import WorkKind
 from store.records import EventRecord, TrainingRecord
 from tui.commands.keeper_watch import KeeperWatch
 from tui.commands.lora_text import adapter_json
@@ -100,7 +101,7 @@ def follow(
                     _tell_step(training, as_json)
                 if training.state in ENDED:
                     return finish(reader, training, as_json, place)
-                blocked = _hindrance(place, training_id)
+                blocked = hindrance(place, "training", training_id)
                 if blocked is not None and blocked != held_up:
                     complain(blocked)
                 held_up = blocked
@@ -131,14 +132,13 @@ def _tell_step(training: TrainingRecord, as_json: bool) -> None:
         say(f"{'':8}  {step_line(training)}")
 
 
-def _hindrance(place: Path, training_id: int) -> str | None:
+def hindrance(place: Path, kind: WorkKind, number: int) -> str | None:
+    """What its keeper waits for, None where for nothing."""
     try:
-        blocked = call(place, "training", training_id, "status").get("blocked")
+        blocked = call(place, kind, number, "status").get("blocked")
     except EngineError:  # gone, or busy: whoever looks at its lock tells
         return None
-    return (
-        None if blocked is None else f"the training waits to be written down, and goes on: {clean(str(blocked), 500)}"
-    )
+    return None if blocked is None else f"the {kind} waits to be written down, and goes on: {clean(str(blocked), 500)}"
 
 
 def finish(reader: "Reader", training: TrainingRecord, as_json: bool, place: Path) -> int:

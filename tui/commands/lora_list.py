@@ -1,13 +1,18 @@
-"""`llmtune lora list`: the registry, and the trainings and datasets that it comes from."""
+"""`llmtune lora list`: the registry, the trainings and datasets that it comes from, and what was evaluated."""
 
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from engine.keeper.client import is_running
 from engine.text import clean
+from lora.process_life import Life
 from store.errors import NotFound
+from store.evaluation_job import EvaluationJobRecord
 from store.records import AdapterRecord, DatasetRecord, TrainingRecord
+from tui.commands.lora_eval_text import job_json
+from tui.commands.lora_meant import word_of
 from tui.commands.lora_text import adapter_json, megabytes, parameters_text
 from tui.commands.places import data_place, reading
 from tui.format import called, local_minute, number
@@ -22,9 +27,11 @@ def run(args: argparse.Namespace) -> int:
     adapters: list[AdapterRecord] = []
     trainings: list[TrainingRecord] = []
     datasets: list[DatasetRecord] = []
+    evaluations: list[EvaluationJobRecord] = []
     try:
         with reading(place) as reader:
             adapters, trainings, datasets = reader.adapters(), reader.trainings(), reader.datasets()
+            evaluations = reader.evaluation_jobs()
     except NotFound:
         pass  # nothing was recorded yet
     if args.json:
@@ -33,10 +40,11 @@ def run(args: argparse.Namespace) -> int:
                 "adapters": [adapter_json(adapter, place) for adapter in adapters],
                 "trainings": [_training_json(training, place) for training in trainings],
                 "datasets": [_dataset_json(dataset, place) for dataset in datasets],
+                "evaluations": [job_json(job) for job in evaluations],
             }
         )
         return DONE
-    tables = [_adapters(adapters), _trainings(trainings), _datasets(datasets)]
+    tables = [_adapters(adapters), _trainings(trainings), _evaluations(evaluations, place), _datasets(datasets)]
     if not any(tables):
         say(
             "there is no adapter yet: llmtune lora prepare FILE makes data ready for one, llmtune lora import keeps one"
@@ -80,6 +88,29 @@ def _trainings(trainings: Sequence[TrainingRecord]) -> list[str]:
         for training in trainings
     ]
     return columns(header, rows, frozenset({0, 3, 4})) if rows else []
+
+
+def _evaluations(jobs: Sequence[EvaluationJobRecord], place: Path) -> list[str]:
+    header = ["evaluation", "adapter", "state", "records", "data", "began"]
+    rows = [
+        [
+            word_of("evaluation", job.id),
+            clean(job.name, 80),
+            _state(job, place),
+            f"{number(job.done)}/{number(job.records)}",
+            called(clean(job.data), _NAME_W),
+            local_minute(job.started_at or job.created_at),
+        ]
+        for job in jobs
+    ]
+    return columns(header, rows, frozenset({3})) if rows else []
+
+
+def _state(job: EvaluationJobRecord, place: Path) -> str:
+    """As the row has it; of one that nobody keeps, whether it computes on."""
+    if job.state != "running" or is_running(place, "evaluation", job.id or 0):
+        return job.state
+    return "computes on" if Life.left(job) is not None else "interrupted"
 
 
 def _datasets(datasets: Sequence[DatasetRecord]) -> list[str]:

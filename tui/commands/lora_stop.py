@@ -1,11 +1,12 @@
-"""`llmtune lora stop TRAINING`: end a training after the step in hand."""
+"""`llmtune lora stop WORK`: end a training after the step in hand, or an evaluation."""
 
 import argparse
 
 from engine.keeper.client import is_running
 from engine.text import clean
 from lora.process_life import Life
-from lora.training import stop_training
+from lora.work import OVER, stop_work
+from tui.commands.lora_meant import meant
 from tui.commands.places import data_place, reading
 from tui.output import UsageError, say, say_json
 
@@ -13,14 +14,13 @@ from tui.output import UsageError, say, say_json
 def run(args: argparse.Namespace) -> int:
     place = data_place(args)
     with reading(place) as reader:
-        training = reader.training(args.training)
-    assert training.id is not None
-    over = training.state in ("done", "stopped", "failed")
-    if over and not is_running(place, "training", training.id) and Life.left(training) is None:
-        raise UsageError(f"training {training.id} is {training.state}: there is nothing to stop")
-    message = clean(stop_training(place, training.id), 500)
+        kind, row = meant(reader, args.work)
+    assert row.id is not None
+    if row.state in OVER and not is_running(place, kind, row.id) and Life.left(row) is None:
+        raise UsageError(f"{kind} {row.id} is {row.state}: there is nothing to stop")
+    message = clean(stop_work(place, kind, row.id), 500)
     if args.json:
-        say_json({"training": training.id, "message": message})
+        say_json({kind: row.id, "message": message})
     else:
-        say(f"training {training.id}: {message}")
+        say(f"{kind} {row.id}: {message}")
     return 0

@@ -31,6 +31,7 @@ def _eval(action: argparse.ArgumentParser) -> None:
     action.add_argument(
         "--quantization", choices=("none", "nf4"), default="none", help="of the base, as it is to be served (none)"
     )
+    action.add_argument("--no-wait", action="store_true", help="do not wait for it; `llmtune lora attach` shows it")
 
 
 def _proof(action: argparse.ArgumentParser) -> None:

@@ -9,15 +9,19 @@ Add = Callable[..., argparse.ArgumentParser]
 def add_training(add: Add, vllm: argparse.ArgumentParser) -> None:
     """The actions of a training."""
     _train(add("train", "train an adapter on a data set, in the background", vllm))
-    attach = add("attach", "follow a training that runs", vllm)
-    _training(attach)
+    attach = add("attach", "follow a training or an evaluation that runs", vllm)
+    _work(attach)
     _headless(attach)
-    _training(add("stop", "end a training after the step in hand; its checkpoint stays"))
-    _training(add("resume", "go on with a training from its newest checkpoint"))
+    _work(add("stop", "end a training after the step in hand, or an evaluation; what is kept so far stays"))
+    _work(add("resume", "go on with a training from its newest checkpoint, or with an evaluation"))
 
 
-def _training(action: argparse.ArgumentParser) -> None:
-    action.add_argument("training", metavar="TRAINING", help="its number, its name, or `last`")
+def _work(action: argparse.ArgumentParser) -> None:
+    action.add_argument(
+        "work",
+        metavar="WORK",
+        help="a training's number, its name, or `last`; an evaluation as eval:NUMBER, eval:last or NAME@VERSION",
+    )
 
 
 def _headless(action: argparse.ArgumentParser) -> None:
