@@ -244,7 +244,8 @@ def reason_of(error: Exception, settings: dict[str, Any]) -> tuple[str, str]:
         more += " or take --quantization nf4" if settings["quantization"] == "none" else ""
         return f"memory ran out with {told} ({first}): {remedy}{more}", "memory"
     if disk_is_full(error):
-        return f"the disk takes nothing more ({first}): free some, then resume it", "disk"
+        what = "a file was not written to its end" if "inline_container" in first else first
+        return f"the disk takes nothing more ({what}): free some, then resume it", "disk"
     if isinstance(error, ImportError):
         return f"this Python lacks what a training needs ({first}): give --python one that has it", "missing"
     return f"{name}: {first}", "unknown"

@@ -131,9 +131,9 @@ def has_learnt(model: Any) -> bool:
     return any(bool(parameter.any()) for name, parameter in model.named_parameters() if "lora_B" in name)
 
 
-def save_adapter(model: Any, chat: Any, folder: str) -> None:
-    """The adapter's files, and the tokenizer's with the template that it was trained with: whole or not at all."""
-    coming = f"{folder}.coming"
+def save_adapter(model: Any, chat: Any, folder: str, coming: str) -> None:
+    """The adapter's files, and the tokenizer's with the template that it was trained with: whole, by way of `coming`,
+    or not at all."""
     for place in (coming, folder):
         shutil.rmtree(place, ignore_errors=True)
     model.save_pretrained(coming, save_embedding_layers=False)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from lora.progress import ProgressFile
 from lora.records import TrainingSettings
 from lora.standalone.llmtune_checkpoints import MARK, facts_of, mark_whole, newest_whole
 from lora.standalone.llmtune_training_model import Unfit, choose_dtype
@@ -86,6 +87,11 @@ class OutOfMemoryError(RuntimeError):
     """As torch's is called."""
 
 
+def caused(error: Exception, cause: Exception) -> Exception:
+    error.__cause__ = cause
+    return error
+
+
 SETTINGS: dict[str, Any] = {"batch": 2, "max_length": 512, "gradient_checkpointing": False, "quantization": "none"}
 
 
@@ -95,7 +101,12 @@ SETTINGS: dict[str, Any] = {"batch": 2, "max_length": 512, "gradient_checkpointi
         (OutOfMemoryError("CUDA out of memory. Tried 2 GiB.\nmore"), "memory", "batch 2 of up to 512 tokens"),
         (OutOfMemoryError("CUDA out of memory"), "memory", "take --quantization nf4"),
         (MemoryError(), "memory", "lower --batch or --max-length"),
-        (OSError(errno.ENOSPC, "No space left on device"), "disk", "free some and resume it"),
+        (OSError(errno.ENOSPC, "No space left on device"), "disk", "free some, then resume it"),
+        (OSError(errno.EDQUOT, "Disk quota exceeded"), "disk", "the disk takes nothing more"),
+        (RuntimeError("Error while serializing: No space left on device (os error 28)"), "disk", "free some"),
+        (RuntimeError("[enforce fail at inline_container.cc:672] . unexpected pos 64 vs 0"), "disk", "not written to its end"),
+        (caused(RuntimeError("cannot save"), OSError(errno.ENOSPC, "full")), "disk", "the disk takes nothing more"),
+        (OSError(errno.EACCES, "Permission denied"), "unknown", "PermissionError: [Errno 13] Permission denied"),
         (ModuleNotFoundError("No module named 'peft'"), "missing", "give --python one that has it"),
         (RuntimeError("mat1 and mat2\nshapes"), "unknown", "RuntimeError: mat1 and mat2"),
     ],
@@ -113,6 +124,26 @@ def test_lines_have_finite_numbers_only(trainer: ModuleType, tmp_path: Path) -> 
     text = (tmp_path / "progress.jsonl").read_text()
     assert json.loads(text) == {"kind": "step", "loss": None, "more": [None, 1.0, {"x": None}]}
     assert (tmp_path / "progress.jsonl").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_line_that_was_cut_off_takes_the_next_one_with_it_no_more(trainer: ModuleType, tmp_path: Path) -> None:
+    path = tmp_path / "progress.jsonl"
+    path.write_text('{"kind": "step", "step": 1}\n{"kind": "st')
+    tell = trainer.teller(str(path))
+    tell("start", pid=7)
+    tell("plan", step=1)
+    assert [line.get("kind") for line in ProgressFile(path).read_new()] == ["step", "start", "plan"]
+    assert path.read_text().endswith('{"kind": "st\n{"kind": "start", "pid": 7}\n{"kind": "plan", "step": 1}\n')
+
+
+def test_what_is_half_written_makes_room_on_a_full_disk(trainer: ModuleType, tmp_path: Path) -> None:
+    kept = checkpoint(tmp_path, 2, True)
+    half = checkpoint(tmp_path, 4, False)
+    coming = tmp_path / trainer.COMING
+    coming.mkdir()
+    (coming / "adapter_model.safetensors").write_bytes(b"half")
+    trainer.make_room(tmp_path)
+    assert [kept.exists(), half.exists(), coming.exists()] == [True, False, False]
 
 
 @pytest.mark.parametrize(("listed", "one"), [(None, "0"), ("2,3", "2"), ("", ""), ("GPU-ab,GPU-cd", "GPU-ab")])
