@@ -86,6 +86,13 @@ def parting_words(going_on: GoingOn, is_kept: Callable[[str, int], bool]) -> str
             lines.append(f"training {training.id} goes on: llmtune lora attach {training.id}")
         else:
             lines.append(f"training {training.id} has lost its keeper: llmtune lora resume {training.id}")
+    for evaluation in going_on.evaluations:
+        assert evaluation.id is not None
+        what = f"evaluation {evaluation.id} of {clean(evaluation.name, 80)}"
+        if is_kept("evaluation", evaluation.id):
+            lines.append(f"{what} goes on: llmtune lora attach eval:{evaluation.id}")
+        else:
+            lines.append(f"{what} has lost its keeper: llmtune lora resume eval:{evaluation.id}")
     return "\n".join(lines)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from textual.message import Message
 
+from store.evaluation_job import EvaluationJobRecord
 from store.records import ServerRecord, SessionRecord, TrainingRecord
 
 
@@ -15,6 +16,7 @@ class GoingOn:
     sessions: tuple[SessionRecord, ...] = ()  # running, or paused with its keeper waiting
     servers: tuple[ServerRecord, ...] = ()  # started by hand, not stopped
     trainings: tuple[TrainingRecord, ...] = ()
+    evaluations: tuple[EvaluationJobRecord, ...] = ()
 
 
 class StoreRead(Message):

@@ -88,9 +88,10 @@ class Poller:
 
 
 def going_on(reader: "Reader") -> GoingOn:
-    """What runs on its own now; three look-ups in indices, however long the history."""
+    """What runs on its own now; four look-ups in indices, however long the history."""
     return GoingOn(
         sessions=tuple(reader.sessions(("running", "paused"))),
         servers=tuple(server for server in reader.servers(active=True) if server.session_id is None),
         trainings=tuple(reader.trainings(("running",))),
+        evaluations=tuple(reader.evaluation_jobs(("running",))),
     )
