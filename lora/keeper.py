@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.keeper.term import run_keeper
+from engine.records import EngineError
 from lora.outcome import Outcome, events_of, may_go_on, origin_of, outcome_of
 from lora.process_keeper import End, Line, ProcessKeeper, Said, keep_work
 from lora.process_life import start_script
@@ -99,7 +100,7 @@ class TrainingKeeper(ProcessKeeper):
             kept = await asyncio.to_thread(
                 register, self._journal.writer, self._data_dir, self._folder / ADAPTER, name, origin
             )
-        except (LoraError, StoreError) as error:
+        except (EngineError, StoreError) as error:
             raise LoraError(
                 f"it is trained, but its adapter is not kept: {error}; `llmtune lora resume {self._id}` tries again"
             ) from error

@@ -9,6 +9,7 @@ from engine.numbers import finite
 from engine.text import clean
 from lora.progress import Progress, told
 from lora.registry import Origin
+from lora.standalone.llmtune_telling import DISK_FULL
 from store.records import EventLevel, TrainingRecord
 
 RISEN = 1.05
@@ -100,6 +101,8 @@ def death(who: str, where: str, exit_code: int | None, short_of_memory: bool | N
     """Why a process ended that has not said so itself. `exit_code` is None where it was no child of ours, negative for
     a signal; `short_of_memory` says whether the kernel has killed for want of memory meanwhile, None where that cannot
     be told; `last_words` are of its log."""
+    if exit_code == DISK_FULL:
+        return f"{who} ended {where}: the disk takes nothing more, not even a line about it; free some"
     if exit_code in (None, -signal.SIGKILL):
         by_somebody = "it was killed (SIGKILL)" if exit_code is not None else "it was killed, or the machine went down"
         return f"{who} died {where}: {'the kernel killed it for want of memory' if short_of_memory else by_somebody}"

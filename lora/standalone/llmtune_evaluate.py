@@ -34,7 +34,7 @@ import time
 from typing import Any, NamedTuple
 
 import llmtune_chat_tokens as chat_tokens
-from llmtune_telling import teller, versions
+from llmtune_telling import DISK_FULL, disk_is_full, teller, versions
 from llmtune_training_model import keep_base_as_it_is
 
 BATCH_TOKENS = 2048  # of a padded batch: 0.6 GB of logits for a vocabulary of 150,000 in bfloat16
@@ -218,4 +218,10 @@ def first_line(error: BaseException) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    try:
+        status = main(sys.argv[1])
+    except OSError as error:
+        if not disk_is_full(error):
+            raise
+        os._exit(DISK_FULL)  # a usual end would fail once more, at what is left for the log
+    sys.exit(status)

@@ -1,7 +1,8 @@
 """Takes the place of llmtune_trainer.py in a test: the same job, the same lines, the same checkpoints, in a moment, and
 faults that a real one does not show on demand. LLMTUNE_STAND_IN is JSON:
 
-    {"steps": 8, "pace": 0.05, "at": {"4": "kill" | "crash" | "sick" | "silent" | "hang" | "garbage" | "nan"},
+    {"steps": 8, "pace": 0.05, "at": {"4": "kill" | "crash" | "sick" | "silent" | "hang" | "garbage" | "nan" |
+                                               "half" (killed while it writes a checkpoint) | "full" (no line more)},
      "deaf": true (heeds no SIGTERM), "once": "file that, where it is there, keeps faults away"}
 
 The loss of step n is 1/n, whatever it was gone on from.
@@ -14,6 +15,7 @@ import sys
 import time
 from pathlib import Path
 
+from lora.standalone.llmtune_telling import DISK_FULL
 from tests.lora.made_adapters import write_adapter
 
 MARK = "llmtune_whole.json"
@@ -34,9 +36,12 @@ def main() -> int:
         file.write(json.dumps({"kind": kind, **what}) + "\n")
         file.flush()
 
-    def save(step: int) -> None:
+    def save(step: int, half: bool = False) -> None:
         folder = output / f"checkpoint-{step}"
         folder.mkdir(exist_ok=True)
+        (folder / "optimizer.pt").write_bytes(b"moments")
+        if half:
+            os.kill(os.getpid(), signal.SIGKILL)
         (folder / MARK).write_text("{}")
         tell("checkpoint", step=step, path=str(folder))
 
@@ -55,6 +60,8 @@ def main() -> int:
             raise RuntimeError("the GPU has fallen off the bus")
         if fault == "silent":
             return 0
+        if fault == "full":
+            return DISK_FULL
         if fault == "hang":
             time.sleep(600)
         if fault == "garbage":
@@ -65,8 +72,8 @@ def main() -> int:
         tell(
             "step", step=step, steps=steps, loss=None if fault == "nan" else 1 / step, seconds=float(step), tokens=step
         )
-        if step % 2 == 0 or asked:
-            save(step)
+        if step % 2 == 0 or asked or fault == "half":
+            save(step, half=fault == "half")
         if asked:
             tell("stopped", step=step)
             return 0

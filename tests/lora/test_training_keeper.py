@@ -65,6 +65,20 @@ def test_a_trainer_that_is_killed_goes_on_from_its_checkpoint(world: World) -> N
     assert training.raw["evals"][0] == [0, 2.0]
 
 
+def test_a_trainer_that_is_killed_in_the_midst_of_a_checkpoint_goes_on_from_the_one_before(world: World) -> None:
+    number = world.begin(at={"6": "half"}, once=str(world.folder / "once"))
+    training = world.over(number)
+    assert training.state == "failed"
+    assert "the trainer died at step 6" in (training.message or "")
+    assert (training.checkpoint or "").endswith("checkpoint-4")
+    assert (world.place / training.path / "checkpoint-6").is_dir(), "half of it"
+    start_keeper(world.place, number, world.environ)
+    training = world.over(number)
+    assert training.state == "done"
+    assert "from step 4 to step 8" in world.said(number)
+    assert [point[0] for point in training.raw["curve"]] == list(range(1, 9))
+
+
 def test_a_keeper_that_is_killed_leaves_a_trainer_that_the_next_one_follows(world: World) -> None:
     number = world.begin(pace=0.3)
     trainer = world.trainer(number)
@@ -207,6 +221,7 @@ async def test_a_store_that_takes_nothing_holds_up_no_stop(world: World, monkeyp
         ("sick", "the loss is not a number at step 3: lower --learning-rate", False),
         ("crash", "with status 1 at step 2: RuntimeError: the GPU has fallen off the bus", True),
         ("silent", "with status 0 at step 2", True),
+        ("full", "ended at step 2: the disk takes nothing more, not even a line about it; free some", True),
     ],
 )
 def test_a_training_that_fails_says_why(world: World, fault: str, said: str, resumable: bool) -> None:
