@@ -7,9 +7,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from store.database import open_reader
+from store.database import open_reader, open_writer
 from store.location import database_file
-from store.records import TrainingRecord
+from store.records import AdapterRecord, TrainingRecord
 from tui.lora.standing import GOING_ON, Held
 
 if TYPE_CHECKING:
@@ -55,3 +55,25 @@ def resume_training(data_dir: Path, training_id: int) -> str:
     if alone:
         return f"training {training_id} is followed again: its trainer computed on"
     return f"training {training_id} goes on from its newest checkpoint"
+
+
+def why_not_deleted(data_dir: Path, adapter: AdapterRecord) -> str | None:
+    """What needs its files, in a line that says what to do; None where nothing does."""
+    from lora.deletion import AdapterInUse, require_unused
+
+    with open_reader(database_file(data_dir)) as reader:
+        try:
+            require_unused(reader, data_dir, adapter)
+        except AdapterInUse as error:
+            return str(error)
+    return None
+
+
+def delete_adapter(data_dir: Path, adapter: AdapterRecord) -> str:
+    """Its files go, its number is not given again."""
+    from lora.deletion import delete_version
+
+    database = database_file(data_dir)
+    with open_writer(database) as writer, open_reader(database) as reader:
+        delete_version(writer, reader, data_dir, adapter)
+    return f"{adapter.label} is deleted; its number is not given again"

@@ -27,6 +27,7 @@ def add_lora(
     add("list", "adapters, trainings and datasets")
     _show(add("show", "one version of an adapter: its files, and what vLLM makes of it", vllm))
     _import(add("import", "keep an adapter that was made elsewhere", vllm))
+    _delete(add("delete", "delete one version of an adapter, once nothing serves or measures it"))
     add_serving(add, vllm)
 
 
@@ -81,3 +82,9 @@ def _import(action: argparse.ArgumentParser) -> None:
     action.add_argument("--notes", metavar="TEXT", help="a line about it, for yourself")
     action.add_argument("--check", action="store_true", help="only say what vLLM makes of it, keep nothing")
     action.add_argument("--anyway", action="store_true", help="keep it although vLLM would refuse it or answer wrongly")
+
+
+def _delete(action: argparse.ArgumentParser) -> None:
+    action.add_argument("adapter", metavar="NAME@VERSION", help="(llmtune lora list)")
+    action.add_argument("--yes", action="store_true", help="without being asked")
+    action.add_argument("--anyway", action="store_true", help="also where a session that is done has it in its plan")

@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
 from textual.widgets import Input
 
-from store.records import TrainingRecord
+from store.records import AdapterRecord, TrainingRecord
 from tui.lora import deeds as lora_deeds
 from tui.lora import held
 from tui.lora.details import TrainingDetails
@@ -59,6 +59,8 @@ class LoraScreen(FilteringScreen, TrainingControl, AdapterActions):
             "resume",
             tooltip="follow the training again where it computes on, else go on from its checkpoint",
         ),
+        # Not in the last line, which has 80 cells.
+        Binding("D", "delete", "delete", show=False, tooltip="delete the chosen version of an adapter (asks once)"),
         Binding("y", "copy", "copy", tooltip="the command that follows it, serves it, or trains on it"),
     ]
 
@@ -186,11 +188,18 @@ class LoraScreen(FilteringScreen, TrainingControl, AdapterActions):
         kind, id = self._chosen or (None, 0)
         return self._snapshot.training(id) if kind == "training" else None
 
+    @property
+    def _adapter(self) -> AdapterRecord | None:
+        kind, id = self._chosen or (None, 0)
+        return self._snapshot.adapter(id) if kind == "adapter" else None
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Only what would do something now."""
-        if action not in ("stop", "resume", "open", "copy"):
+        if action not in ("stop", "resume", "open", "copy", "delete"):
             return True
         training = self._training
+        if action == "delete":
+            return self._adapter is not None
         if action == "stop":
             return training is not None and lora_deeds.may_stop(training)
         if action == "resume":
@@ -255,6 +264,11 @@ class LoraScreen(FilteringScreen, TrainingControl, AdapterActions):
         """A new keeper, which goes on from the newest checkpoint."""
         if self._training is not None and self._training.id is not None:
             self.resume(self._training.id)
+
+    def action_delete(self) -> None:
+        """Delete the chosen version of an adapter, after a question."""
+        if self._adapter is not None:
+            self.ask_delete(self._adapter)
 
     def action_copy(self) -> None:
         """A command line that goes on with what is chosen: follows a training, serves an adapter, trains on data."""

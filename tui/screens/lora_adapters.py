@@ -15,6 +15,8 @@ from store.records import AdapterRecord, ServerRecord
 from tui import errands
 from tui.errands import Errand
 from tui.format import span
+from tui.lora import deeds as lora_deeds
+from tui.lora.lines import size_text
 from tui.lora.source import LoraSnapshot
 from tui.screens.base import LlmtuneScreen
 from tui.widgets.ask_line import AskLine
@@ -125,6 +127,39 @@ class AdapterActions(LlmtuneScreen):
 
         if adapter.id is not None:
             self.app.push_screen(AdapterScreen(adapter.id))
+
+    # deleting
+
+    @work(thread=True, group="delete", description="asks what needs an adapter")
+    def ask_delete(self, adapter: AdapterRecord) -> None:
+        """Delete this version after a question, or say what needs it."""
+        try:
+            why_not = lora_deeds.why_not_deleted(self.app.data_dir, adapter)
+        except (EngineError, StoreError, OSError) as error:
+            why_not = str(error)
+        if why_not is not None:
+            self.later(self.say, why_not, True)
+        else:
+            self.later(self._may_delete, adapter)
+
+    def _may_delete(self, adapter: AdapterRecord) -> None:
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self._delete(adapter)
+
+        size = size_text(adapter.size_bytes)
+        question = f"Delete {clean(adapter.label, 80)} ({size})? Its files are gone for good, what was measured stays."
+        self.app.push_screen(Confirm(question, "delete it"), answered)
+
+    @work(thread=True, group="delete", description="deletes a version of an adapter")
+    def _delete(self, adapter: AdapterRecord) -> None:
+        try:
+            said = lora_deeds.delete_adapter(self.app.data_dir, adapter)
+        except (EngineError, StoreError, OSError) as error:
+            self.later(self.say, str(error), True)
+        else:
+            self.later(self.say, said)
+        self.later(self.app.ask)
 
     # errands
 

@@ -4,15 +4,19 @@ from pathlib import Path
 
 import pytest
 
+from store.database import open_reader
+from store.location import database_file
 from tests.tui.conftest import fed
 from tests.tui.lora.pilot import SIZES, SMALL, Commands, is_on, on_lora, shows, text, to_adapter
 from tests.tui.lora_world import BASE
 from tests.tui.test_hostile import page
 from tui.app import LlmtuneApp
 from tui.screens import lora_adapters
+from tui.screens.lora import LoraScreen
 from tui.screens.lora_adapter import AdapterScreen
 from tui.screens.tune import TuneScreen
 from tui.widgets.choose import Choose
+from tui.widgets.confirm import Confirm
 from tui.widgets.copy import CopyPanel
 
 
@@ -97,3 +101,41 @@ async def test_the_command_that_goes_on_with_it_is_copied(app: LlmtuneApp, world
             await is_on(pilot, CopyPanel)
             assert f"llmtune {words} --data-dir" in " ".join(text(pilot).split())
             await pilot.press("escape")
+
+
+async def test_a_version_is_deleted_after_one_question(app: LlmtuneApp, world: Path) -> None:
+    folder = world / "adapters" / "imported" / "1"
+    folder.mkdir(parents=True)
+    async with app.run_test(size=SMALL) as pilot:
+        await on_lora(pilot)
+        await pilot.press("j", "j")
+        await shows(pilot, "imported from /elsewhere/a")
+        await pilot.press("D")
+        await is_on(pilot, Confirm)
+        assert "Delete imported@1 (20.2 MB)?" in " ".join(text(pilot).split())
+        page(pilot)
+        await pilot.press("n")
+        assert folder.is_dir()
+        await pilot.press("D")
+        await is_on(pilot, Confirm)
+        await pilot.press("y")
+        await shows(pilot, "imported@1 is deleted; its number is not given again", "served by qwen-lora")
+        assert not folder.exists()
+        with open_reader(database_file(world)) as reader:
+            assert [one.label for one in reader.adapters()] == ["support-qv@1", "support-qv@2"]
+
+
+async def test_a_version_that_is_served_is_not_deleted(app: LlmtuneApp, world: Path) -> None:
+    """Nor does D do anything where no adapter is chosen."""
+    async with app.run_test(size=(140, 30)) as pilot:
+        await on_lora(pilot)
+        await pilot.press("D")
+        await pilot.press("j", "j", "j")
+        await shows(pilot, "served by qwen-lora")
+        await pilot.press("D")
+        await shows(
+            pilot, "✗ not deleted: server qwen-lora serves support-qv@2: stop it (`llmtune server stop 1`) first"
+        )
+        assert isinstance(app.screen, LoraScreen)
+        with open_reader(database_file(world)) as reader:
+            assert len(reader.adapters()) == 3
