@@ -92,7 +92,7 @@ def test_parting_words_name_what_goes_on_and_the_way_back() -> None:
         "session 15 is paused: llmtune resume 15",
         "session 16 stands still, its keeper is gone: llmtune resume 16",
     ]
-    measured = GoingOn(evaluations=(an_evaluation_job(id=3), an_evaluation_job(id=4, name="b\x1b@2")))
+    measured = GoingOn(evaluations=(an_evaluation_job(id=3), an_evaluation_job(id=4, name="b\x07@2")))
     assert parting_words(measured, lambda kind, number: (kind, number) == ("evaluation", 3)).splitlines() == [
         "evaluation 3 of alpaca@1 goes on: llmtune lora attach eval:3",
         "evaluation 4 of b@2 has lost its keeper: llmtune lora resume eval:4",

@@ -109,7 +109,7 @@ async def test_no_screen_reads_a_table_from_end_to_end(app: LlmtuneApp, database
 def test_what_goes_on_is_found_by_its_state(database: Path) -> None:
     with open_reader(database) as reader:
         questions = asked(reader, going_on)
-    assert len(questions) == 3
+    assert len(questions) == 4
     assert scanned(database, questions) == set()
 
 
