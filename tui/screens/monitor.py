@@ -3,15 +3,17 @@
 import asyncio
 import os
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from engine.gpu_owners import NOBODY, Owners
 from tui.monitor.foreign import ForeignServer
+from tui.monitor.monitor_keys import KEYS
 from tui.monitor.monitor_legend import LEGEND
 from tui.monitor.monitor_reading import MonitorSnapshot, read_servers
 from tui.monitor.subject import Look, Subject, subject_of
@@ -35,27 +37,7 @@ LATE = 1.2  # intervals without a sample, after which the screen is drawn all th
 class MonitorScreen(LlmtuneScreen):
     """The servers that we started, from the store; those of `--url` and those found here, each sampled by a task."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "plus,equals_sign",
-            "interval(1)",
-            "interval",
-            key_display="+ -",
-            tooltip="look less often, to 10 s; -: more often, to 0.25 s",
-        ),
-        Binding("minus", "interval(-1)", "", show=False),
-        Binding("space", "freeze", "freeze", tooltip="hold the screen still; sampling goes on"),
-        Binding("w", "window", "window", tooltip="over how long: 30 s, 1, 5 or 15 min"),
-        Binding("s,down", "server(1)", "server", show=False, key_display="s", tooltip="the next server; arrows too"),
-        Binding("up", "server(-1)", "previous", show=False, tooltip="the server before"),
-        Binding("escape,enter", "back", "back", show=False),
-        Binding("o", "overview", "all", show=False, tooltip="all servers, a line each"),
-        Binding("g,right", "gpu(1)", "GPU", key_display="g", tooltip="the next GPU; arrows too"),
-        Binding("left", "gpu(-1)", "", show=False),
-        Binding("e", "events", "events", tooltip="all that happened to the server"),
-        Binding("h", "history", "charts", tooltip="the whole life of a server of ours, as charts"),
-        Binding("y", "copy", "copy", tooltip="copy the address, or what is shown as JSON"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = KEYS
 
     LEGEND = LEGEND
 
@@ -74,6 +56,7 @@ class MonitorScreen(LlmtuneScreen):
         self._around = Surroundings()
         self._unrecorded: str | None = None
         self._sampling: set[str] = set()
+        self._fed = asyncio.Event()
 
     def compose_body(self) -> ComposeResult:
         yield MonitorPanel()
@@ -105,6 +88,7 @@ class MonitorScreen(LlmtuneScreen):
         self._sample_all()
         if self.watching.current != current or current is None or (new and self._is_due()):
             self._draw_unless_frozen()
+        self._fed.set()
 
     def _sample_all(self) -> None:
         """Have just those sampled that are to be: an address of the person's is left to the keeper while one of ours
@@ -136,7 +120,10 @@ class MonitorScreen(LlmtuneScreen):
             self._draw_unless_frozen()
 
     async def _find(self) -> None:
-        """Look again and again which servers listen on this machine, while this screen is looked at."""
+        """Look again and again which servers listen on this machine, while this screen is looked at. Ours are drawn
+        first: looking takes a while, and what it finds is then known for ours or for another."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._fed.wait(), KNOWN_S)
         while True:
             if self._is_looked_at():
                 await self._find_once()
