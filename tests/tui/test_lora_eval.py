@@ -13,7 +13,7 @@ from tests.lora.evaluation_world import EvaluationWorld
 from tests.store.examples import a_dataset, a_training, an_evaluation_job
 from tui.cli import main
 from tui.commands import lora_eval_follow
-from tui.commands.lora_eval_text import progress_line
+from tui.lora.evaluating import progress_line
 
 
 @pytest.fixture

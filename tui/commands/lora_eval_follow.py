@@ -11,10 +11,11 @@ from lora.process_life import Life
 from lora.work import OVER
 from store.evaluation_job import EvaluationJobRecord
 from tui.commands.keeper_watch import KeeperWatch
-from tui.commands.lora_eval_text import evaluation_json, evaluation_lines, job_json, progress_line
+from tui.commands.lora_eval_text import evaluation_json, evaluation_lines, job_json
 from tui.commands.lora_follow import LOOK_EVERY_S, hindrance
 from tui.commands.lora_meant import word_of
 from tui.commands.places import reading
+from tui.lora.evaluating import progress_line
 from tui.output import complain, say, say_json
 
 if TYPE_CHECKING:

@@ -10,27 +10,10 @@ from lora.paired_loss import direction_of, perplexity
 from store.evaluation_job import EvaluationJobRecord
 from store.records import EvaluationRecord
 from tui.format import number, span
+from tui.lora.evaluating import live_of
 from tui.output import columns
 
 _ANSWER_LINES = 4
-
-
-def progress_line(job: EvaluationJobRecord) -> str:
-    """`12 of 50 records, 0:40 left`."""
-    if job.state == "waiting":
-        return "waiting for its keeper"
-    live = live_of(job)
-    if job.records is None or live.get("stage") == "loading":
-        return "loading the model"
-    if live.get("stage") == "answers":
-        return f"{number(job.records)} records, answering the questions"
-    left = finite(live.get("seconds_left"))
-    return f"{number(job.done)} of {number(job.records)} records{'' if left is None else f', {span(left)} left'}"
-
-
-def live_of(job: EvaluationJobRecord) -> dict[str, Any]:
-    live = job.raw.get("live")
-    return live if isinstance(live, dict) else {}
 
 
 def job_json(job: EvaluationJobRecord) -> dict[str, Any]:

@@ -9,21 +9,22 @@ from typing import TYPE_CHECKING
 
 from store.database import open_reader, open_writer
 from store.location import database_file
-from store.records import AdapterRecord, TrainingRecord
+from store.records import AdapterRecord
 from tui.lora.standing import GOING_ON, Held
 
 if TYPE_CHECKING:
+    from lora.work import Work
     from tui.lora.form import Wanted
 
 
-def may_stop(training: TrainingRecord) -> bool:
+def may_stop(work: "Work") -> bool:
     """Whether there is something to stop."""
-    return training.state in GOING_ON
+    return work.state in GOING_ON
 
 
-def may_resume(training: TrainingRecord, held: Held) -> bool:
+def may_resume(work: "Work", held: Held) -> bool:
     """Not while its keeper lives, nor once it is done."""
-    return training.state != "done" and held != "kept"
+    return work.state != "done" and held != "kept"
 
 
 def start_training(data_dir: Path, wanted: "Wanted", vllm: str | None) -> int:
@@ -37,24 +38,32 @@ def start_training(data_dir: Path, wanted: "Wanted", vllm: str | None) -> int:
     return number
 
 
-def stop_training(data_dir: Path, training_id: int) -> str:
-    """Ask its keeper to stop; what came of it."""
-    from lora.training import stop_training
+def stop_work(data_dir: Path, work: "Work") -> str:
+    """Ask the keeper of a training or an evaluation to stop; what came of it."""
+    from lora.work import stop_work
+    from tui.lora.held import kind_of
 
-    return stop_training(data_dir, training_id)
+    assert work.id is not None
+    return f"{kind_of(work)} {work.id}: {stop_work(data_dir, kind_of(work), work.id)}"
 
 
-def resume_training(data_dir: Path, training_id: int) -> str:
-    """A new keeper for it; what that found to do."""
+def resume_work(data_dir: Path, work: "Work") -> str:
+    """A new keeper for a training or an evaluation; what that found to do."""
+    from lora.evaluating import start_evaluation
     from lora.process_life import Life
     from lora.training import start_keeper
+    from tui.lora.held import kind_of
 
+    assert work.id is not None
+    kind = kind_of(work)
     with open_reader(database_file(data_dir)) as reader:
-        alone = Life.left(reader.training(training_id)) is not None
-    start_keeper(data_dir, training_id)
+        now = reader.training(work.id) if kind == "training" else reader.evaluation_job(work.id)
+    alone = Life.left(now) is not None
+    (start_keeper if kind == "training" else start_evaluation)(data_dir, work.id)
     if alone:
-        return f"training {training_id} is followed again: its trainer computed on"
-    return f"training {training_id} goes on from its newest checkpoint"
+        return f"{kind} {work.id} is followed again: its process computed on"
+    how = "from its newest checkpoint" if kind == "training" else "with what is not yet measured"
+    return f"{kind} {work.id} goes on {how}"
 
 
 def why_not_deleted(data_dir: Path, adapter: AdapterRecord) -> str | None:

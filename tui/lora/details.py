@@ -6,10 +6,12 @@ from pathlib import PurePath
 
 from engine.numbers import finite
 from engine.text import clean, redact
+from store.evaluation_job import EvaluationJobRecord
 from store.records import AdapterRecord, DatasetRecord, EvaluationRecord, EventRecord, ServerRecord, TrainingRecord
 from tui.document_text import wrapped
 from tui.format import local_clock, number, span
 from tui.lora.curves import LEAST_HEIGHT, a_second, curve_rows, gib, loss_text, rate_text
+from tui.lora.evaluating import job_text
 from tui.lora.lines import day, rank_text, size_text, validation_loss
 from tui.lora.progress import Progress
 from tui.lora.standing import Held, computes, doing_text, training_state, unkept_text
@@ -45,13 +47,15 @@ class TrainingDetails:
 @dataclass(frozen=True, slots=True)
 class AdapterDetails:
     """`versions` are all of its name, `served` the servers that it is on now; `evaluation` what was last measured of it
-    against its base."""
+    against its base, `job` a newer one that is under way or has ended without a result, `held` by whom."""
 
     adapter: AdapterRecord
     versions: tuple[AdapterRecord, ...] = ()
     served: tuple[ServerRecord, ...] = ()
     training: TrainingRecord | None = None
     evaluation: EvaluationRecord | None = None
+    job: EvaluationJobRecord | None = None
+    held: Held = "left"
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,10 +183,8 @@ def adapter_rows(found: AdapterDetails, width: int) -> list[Row]:
             f"{size_text(adapter.size_bytes)}",
         ),
         ("losses", losses_text(adapter)),
-        (
-            "measured",
-            evaluation_text(found.evaluation) if found.evaluation else "not yet against its base: enter, then e",
-        ),
+        ("evaluates", job_text(found.job, found.held) if found.job is not None else ""),
+        ("measured", _measured(found)),
         ("from", _origin(found)),
         ("versions", versions_text(found.versions, adapter.version)),
         ("signed", f"{clean(adapter.signature, 16)}, made {day(adapter.created_at)}"),
@@ -193,6 +195,12 @@ def adapter_rows(found: AdapterDetails, width: int) -> list[Row]:
         for at, line in enumerate(_lines(text, room, 2)):
             rows.append(_named(label if at == 0 else "", line))
     return rows
+
+
+def _measured(found: AdapterDetails) -> str:
+    if found.evaluation is not None:
+        return evaluation_text(found.evaluation)
+    return "" if found.job is not None else "not yet against its base: enter, then e"
 
 
 def versions_text(versions: Sequence[AdapterRecord], chosen: int) -> str:

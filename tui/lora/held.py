@@ -1,15 +1,21 @@
-"""Who holds a training: asked of its keeper's lock and of the process table, so not on the UI thread."""
+"""Who holds a training or an evaluation: asked of its keeper's lock and the process table, so not on the UI thread."""
 
 from pathlib import Path
 
 from engine.keeper.client import is_running
 from lora.process_life import Life
+from lora.work import Work, WorkKind
 from store.records import TrainingRecord
 from tui.lora.standing import Held
 
 
-def held_by(data_dir: Path, training: TrainingRecord) -> Held:
-    """Whether a living keeper holds it; without one, whether the trainer that it left computes on."""
-    if training.id is not None and is_running(data_dir, "training", training.id):
+def kind_of(work: Work) -> WorkKind:
+    """As keepers are told apart."""
+    return "training" if isinstance(work, TrainingRecord) else "evaluation"
+
+
+def held_by(data_dir: Path, work: Work) -> Held:
+    """Whether a living keeper holds it; without one, whether the process that it left computes on."""
+    if work.id is not None and is_running(data_dir, kind_of(work), work.id):
         return "kept"
-    return "left" if Life.left(training) is None else "alone"
+    return "left" if Life.left(work) is None else "alone"

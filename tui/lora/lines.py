@@ -9,9 +9,11 @@ from engine.launch.adapter_flags import modules_of
 from engine.numbers import finite
 from engine.text import clean
 from store.clock import parse_utc
+from store.evaluation_job import EvaluationJobRecord
 from store.records import AdapterRecord, DatasetRecord, ServerRecord, TrainingRecord
 from tui.format import ABSENT, called, number, span
 from tui.lora.curves import loss_text
+from tui.lora.evaluating import share_text
 from tui.lora.progress import Progress
 from tui.lora.standing import Held, computes, training_state
 
@@ -62,13 +64,19 @@ def training_line(training: TrainingRecord, held: Held, progress: Progress) -> L
     return LoraLine(training.id or 0, cells, haystack(words))
 
 
-def adapter_line(adapter: AdapterRecord, served: Sequence[ServerRecord]) -> LoraLine:
-    """With the servers on which it is served now."""
+def adapter_line(
+    adapter: AdapterRecord,
+    served: Sequence[ServerRecord],
+    job: EvaluationJobRecord | None = None,
+    held: Held = "left",
+) -> LoraLine:
+    """With the servers on which it is served now; while an evaluation `job` of it is under way, that instead of its
+    loss."""
     cells = (
         clean(adapter.label, NAME_CELLS),
         short_model(adapter.base_model, WIDTHS["adapter"][1] - 1),
         rank_text(adapter.parameters),
-        loss_text(validation_loss(adapter)),
+        (job is not None and share_text(job, held)) or loss_text(validation_loss(adapter)),
         size_text(adapter.size_bytes),
         served_text(served),
     )

@@ -1,11 +1,12 @@
 """What the LoRA screen shows: read on the poller's thread, the lists again only when something was committed."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from store.evaluation_job import EvaluationJobRecord
 from store.records import AdapterRecord, DatasetRecord, ServerRecord, TrainingRecord
 from tui.lora.details import AdapterDetails, DatasetDetails, Details, TrainingDetails
 from tui.lora.lines import (
@@ -20,6 +21,7 @@ from tui.lora.progress import PROGRESS, Progress, ProgressTail, with_record
 from tui.lora.standing import GOING_ON, Held
 
 if TYPE_CHECKING:
+    from lora.work import Work
     from store.reader import Reader
 
 EVENTS = 20
@@ -64,6 +66,7 @@ class _Lists:
     adapters: tuple[AdapterRecord, ...] = ()
     datasets: tuple[DatasetRecord, ...] = ()
     servers: tuple[ServerRecord, ...] = ()
+    jobs: Mapping[int, EvaluationJobRecord] = field(default_factory=dict)  # the newest evaluation of each adapter
 
 
 class ProgressFiles:
@@ -87,13 +90,14 @@ class ProgressFiles:
 
 
 class LoraSource:
-    """`held(training)` says who holds one that has not ended. For one thread."""
+    """`held(work)` says who holds a training or an evaluation that has not ended. For one thread."""
 
-    def __init__(self, data_dir: Path, held: Callable[[TrainingRecord], Held]) -> None:
+    def __init__(self, data_dir: Path, held: Callable[["Work"], Held]) -> None:
         self._data_dir = data_dir
         self._held = held
         self._files = ProgressFiles(data_dir)
         self._lists = _Lists()
+        self._jobs_held: dict[int, Held] = {}  # of those under way, by their adapters
         self._seen: int | None = None
         self._last = LoraSnapshot()
 
@@ -104,13 +108,18 @@ class LoraSource:
         if changed:
             self._lists = _lists(reader)
         lists = self._lists
+        jobs_held = {at: self._held(job) for at, job in lists.jobs.items() if job.state in GOING_ON}
+        changed = changed or jobs_held != self._jobs_held  # a keeper that was killed writes nothing
+        self._jobs_held = jobs_held
         training_lines = tuple(
             before if before is not None and one.state not in GOING_ON else self._training_line(one)
             for one, before in zip_longest(lists.trainings, () if changed else self._last.training_lines)
         )
         if changed or not self._last.adapter_lines:
             served = self._served(lists.servers, lists.adapters)
-            adapter_lines = tuple(adapter_line(one, served.get(one.id or 0, ())) for one in lists.adapters)
+            adapter_lines = tuple(
+                adapter_line(one, served.get(one.id or 0, ()), *self._job(one.id or 0)) for one in lists.adapters
+            )
             dataset_lines = tuple(map(dataset_line, lists.datasets))
         else:
             adapter_lines, dataset_lines = self._last.adapter_lines, self._last.dataset_lines
@@ -129,6 +138,10 @@ class LoraSource:
         if found != self._last:
             self._last = found
         return self._last
+
+    def _job(self, adapter_id: int) -> tuple[EvaluationJobRecord | None, Held]:
+        """Its newest evaluation, and who holds it."""
+        return self._lists.jobs.get(adapter_id), self._jobs_held.get(adapter_id, "left")
 
     def _training_line(self, training: TrainingRecord) -> LoraLine:
         goes_on = training.state in GOING_ON
@@ -176,6 +189,7 @@ class LoraSource:
             self._served(lists.servers, [adapter])[number],
             next((one for one in lists.trainings if one.id == adapter.training_id), None),
             next(reversed(reader.evaluations(number)), None),
+            *self._job(number),
         )
 
     def _dataset(self, number: int) -> DatasetDetails | None:
@@ -195,4 +209,5 @@ def _lists(reader: "Reader") -> _Lists:
         tuple(adapters),
         tuple(reversed(reader.datasets())),
         tuple(reader.servers(active=True)),
+        {job.adapter_id: job for job in reader.evaluation_jobs()},
     )

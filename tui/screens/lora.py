@@ -13,7 +13,7 @@ from textual.widgets import Input
 from store.records import AdapterRecord, TrainingRecord
 from tui.lora import deeds as lora_deeds
 from tui.lora import held
-from tui.lora.details import TrainingDetails
+from tui.lora.details import AdapterDetails, TrainingDetails
 from tui.lora.legend import LEGEND
 from tui.lora.lines import KINDS, Kind, matching
 from tui.lora.source import LoraSnapshot, LoraSource
@@ -21,13 +21,15 @@ from tui.palette import Command
 from tui.screens.base import Number
 from tui.screens.filtering import FilteringScreen
 from tui.screens.lora_adapters import AdapterActions
-from tui.screens.lora_control import TrainingControl
+from tui.screens.lora_control import WorkControl
 from tui.widgets.copy import CopyPanel
 from tui.widgets.lora_details import DetailLines
 from tui.widgets.lora_list import LoraList, LoraSection, shares
 
 if TYPE_CHECKING:
+    from lora.work import Work
     from store.reader import Reader
+    from tui.lora.standing import Held
 
 NONE: dict[Kind, str] = {
     "training": "no training yet: n begins one",
@@ -39,7 +41,7 @@ DETAILS_LEAST = 9  # rows below them
 WIDE_FROM = 120
 
 
-class LoraScreen(FilteringScreen, TrainingControl, AdapterActions):
+class LoraScreen(FilteringScreen, WorkControl, AdapterActions):
     """Three lists, through which one cursor goes; `enter` opens what lies under it."""
 
     AUTO_FOCUS = ""  # the lists have nothing to stand on before the first reading
@@ -52,12 +54,12 @@ class LoraScreen(FilteringScreen, TrainingControl, AdapterActions):
         Binding("n", "train", "train", tooltip="the form of a new training, with what it needs and how long it takes"),
         Binding("p", "prepare", "prepare", tooltip="a data set from a file: a report first, then a decision"),
         Binding("i", "import", "import", tooltip="an adapter made elsewhere: what vLLM makes of it, then a decision"),
-        Binding("x", "stop", "stop", tooltip="stop the chosen training (asks once); its checkpoints stay"),
+        Binding("x", "stop", "stop", tooltip="stop the chosen training or evaluation (asks once); what it kept stays"),
         Binding(
             "R",
             "resume",
             "resume",
-            tooltip="follow the training again where it computes on, else go on from its checkpoint",
+            tooltip="follow it again where it computes on, else go on from what it kept",
         ),
         # Not in the last line, which has 80 cells.
         Binding("D", "delete", "delete", show=False, tooltip="delete the chosen version of an adapter (asks once)"),
@@ -189,6 +191,17 @@ class LoraScreen(FilteringScreen, TrainingControl, AdapterActions):
         return self._snapshot.training(id) if kind == "training" else None
 
     @property
+    def _work(self) -> "tuple[Work, Held] | None":
+        """The chosen training, or the evaluation of the chosen adapter, and who holds it: asked for on the poller's
+        thread."""
+        found = self._snapshot.details if self._snapshot.chosen == self._chosen else None
+        if isinstance(found, TrainingDetails):
+            return found.training, found.held
+        if isinstance(found, AdapterDetails) and found.job is not None:
+            return found.job, found.held
+        return None
+
+    @property
     def _adapter(self) -> AdapterRecord | None:
         kind, id = self._chosen or (None, 0)
         return self._snapshot.adapter(id) if kind == "adapter" else None
@@ -197,14 +210,12 @@ class LoraScreen(FilteringScreen, TrainingControl, AdapterActions):
         """Only what would do something now."""
         if action not in ("stop", "resume", "open", "copy", "delete"):
             return True
-        training = self._training
         if action == "delete":
             return self._adapter is not None
-        if action == "stop":
-            return training is not None and lora_deeds.may_stop(training)
-        if action == "resume":
-            found = self._snapshot.details  # its lock is asked for on the poller's thread
-            return isinstance(found, TrainingDetails) and lora_deeds.may_resume(found.training, found.held)
+        if action in ("stop", "resume"):
+            if (found := self._work) is None:
+                return False
+            return lora_deeds.may_stop(found[0]) if action == "stop" else lora_deeds.may_resume(*found)
         return self._chosen is not None
 
     def commands(self) -> tuple[Command, ...]:
@@ -256,14 +267,14 @@ class LoraScreen(FilteringScreen, TrainingControl, AdapterActions):
         self.app.push_screen(ImportAdapterScreen())
 
     def action_stop(self) -> None:
-        """Stop the chosen training, after a question."""
-        if self._training is not None:
-            self.ask_stop(self._training)
+        """Stop the chosen training, or the evaluation of the chosen adapter, after a question."""
+        if self._work is not None:
+            self.ask_stop(self._work[0])
 
     def action_resume(self) -> None:
-        """A new keeper, which goes on from the newest checkpoint."""
-        if self._training is not None and self._training.id is not None:
-            self.resume(self._training.id)
+        """A new keeper, which follows what computes on, or goes on from what was kept."""
+        if self._work is not None:
+            self.resume(self._work[0])
 
     def action_delete(self) -> None:
         """Delete the chosen version of an adapter, after a question."""

@@ -99,7 +99,7 @@ class AdapterActions(LlmtuneScreen):
         self._begin(f"loading {adapter.label} into {clean(server.name, 30)}", words)
 
     def _evaluate(self, adapter: AdapterRecord) -> None:
-        self._begin(f"evaluating {adapter.label}", ["lora", "eval", adapter.label])
+        self._begin(f"evaluating {adapter.label}", ["lora", "eval", adapter.label, "--no-wait"])
 
     def _roll_back(self, adapter: AdapterRecord) -> None:
         def answered(yes: bool | None) -> None:

@@ -1,4 +1,6 @@
-"""A screen from which trainings are stopped and gone on with."""
+"""A screen from which trainings and evaluations are stopped and gone on with."""
+
+from typing import TYPE_CHECKING
 
 from textual import work
 
@@ -9,37 +11,40 @@ from tui.lora import deeds as lora_deeds
 from tui.screens.base import LlmtuneScreen
 from tui.widgets.confirm import Confirm
 
+if TYPE_CHECKING:
+    from lora.work import Work
 
-class TrainingControl(LlmtuneScreen):
+
+class WorkControl(LlmtuneScreen):
     """Asks once, asks the keeper, says what came of it."""
 
-    def ask_stop(self, training: TrainingRecord) -> None:
+    def ask_stop(self, wanted: "Work") -> None:
         """Stop it, after a question."""
-        if training.id is None:
-            return
-        number = training.id
 
         def answered(yes: bool | None) -> None:
             if yes:
-                self._stop(number)
+                self._stop(wanted)
 
-        question = f'Stop training {number} "{training.name}"? Its checkpoints stay, R goes on from the newest one.'
-        self.app.push_screen(Confirm(question, "stop it"), answered)
+        if isinstance(wanted, TrainingRecord):
+            what, stays = f'training {wanted.id} "{wanted.name}"', "Its checkpoints stay, R goes on from the newest."
+        else:
+            what, stays = f"evaluation {wanted.id} of {wanted.name}", "What is measured stays, R goes on with the rest."
+        self.app.push_screen(Confirm(f"Stop {what}? {stays}", "stop it"), answered)
 
-    @work(thread=True, group="training", description="asks the training's keeper")
-    def _stop(self, number: int) -> None:
+    @work(thread=True, group="control", description="asks a keeper")
+    def _stop(self, wanted: "Work") -> None:
         try:
-            said = lora_deeds.stop_training(self.app.data_dir, number)
+            said = lora_deeds.stop_work(self.app.data_dir, wanted)
         except (EngineError, StoreError, OSError) as error:
             self.later(self.say, str(error), True)
         else:
             self._went_well(said)
 
-    @work(thread=True, group="training", description="starts a training's keeper")
-    def resume(self, number: int) -> None:
-        """Go on from the newest checkpoint, or say why not."""
+    @work(thread=True, group="control", description="starts a keeper")
+    def resume(self, wanted: "Work") -> None:
+        """Go on with it, or say why not."""
         try:
-            said = lora_deeds.resume_training(self.app.data_dir, number)
+            said = lora_deeds.resume_work(self.app.data_dir, wanted)
         except (EngineError, StoreError, OSError) as error:
             self.later(self.say, str(error), True)
         else:

@@ -12,14 +12,14 @@ from tui.lora.details import TrainingDetails
 from tui.lora.legend import LEGEND
 from tui.lora.source import LoraSource
 from tui.screens.base import Number
-from tui.screens.lora_control import TrainingControl
+from tui.screens.lora_control import WorkControl
 from tui.widgets.lora_details import DetailLines
 
 if TYPE_CHECKING:
     from store.reader import Reader
 
 
-class TrainingScreen(TrainingControl):
+class TrainingScreen(WorkControl):
     """Follows one training until it ends, and after."""
 
     LEGEND: ClassVar[tuple[Number, ...]] = LEGEND
@@ -78,4 +78,5 @@ class TrainingScreen(TrainingControl):
 
     def action_resume(self) -> None:
         """Go on from the newest checkpoint."""
-        self.resume(self._number)
+        if self._details is not None:
+            self.resume(self._details.training)

@@ -23,8 +23,8 @@ def deeds(monkeypatch: pytest.MonkeyPatch) -> Deeds:
     made = Deeds()
     monkeypatch.setattr(held, "held_by", lambda *_: made.held)
     monkeypatch.setattr(lora_deeds, "start_training", made.start)
-    monkeypatch.setattr(lora_deeds, "stop_training", made.stop)
-    monkeypatch.setattr(lora_deeds, "resume_training", made.resume)
+    monkeypatch.setattr(lora_deeds, "stop_work", made.stop)
+    monkeypatch.setattr(lora_deeds, "resume_work", made.resume)
     monkeypatch.setattr(lora_form, "memory_free", lambda *_: FREE)
     return made
 

@@ -7,10 +7,12 @@ from typing import Any
 from textual.pilot import Pilot
 
 from lora.memory_free import Holder, MemoryFree
+from lora.work import Work
 from tests.tui.conftest import fed, screen_text
 from tui import errands
 from tui.app import LlmtuneApp
 from tui.lora.form import Wanted
+from tui.lora.held import kind_of
 from tui.lora.standing import Held
 from tui.screens.lora import LoraScreen
 
@@ -38,13 +40,13 @@ class Deeds:
         self.note("start", wanted)
         return 2
 
-    def stop(self, data_dir: Path, number: int) -> str:
-        self.note("stop", number)
-        return f"training {number} stopped at step 120"
+    def stop(self, data_dir: Path, work: Work) -> str:
+        self.note("stop", kind_of(work), work.id)
+        return f"{kind_of(work)} {work.id} stopped at step 120"
 
-    def resume(self, data_dir: Path, number: int) -> str:
-        self.note("resume", number)
-        return f"training {number} goes on"
+    def resume(self, data_dir: Path, work: Work) -> str:
+        self.note("resume", kind_of(work), work.id)
+        return f"{kind_of(work)} {work.id} goes on"
 
 
 @dataclass

@@ -25,7 +25,7 @@ from tui.widgets.copy import CopyPanel
     [
         (("s", "enter"), ["lora", "serve", "support-qv@2", "--", "--gpu-memory-utilization", "0.7"]),
         (("l",), ["lora", "serve", "support-qv@2", "--server", "1"]),
-        (("e",), ["lora", "eval", "support-qv@2"]),
+        (("e",), ["lora", "eval", "support-qv@2", "--no-wait"]),
         (("b", "y"), ["lora", "rollback", "support-qv", "--to", "2"]),
     ],
 )

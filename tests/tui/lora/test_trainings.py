@@ -38,7 +38,7 @@ async def test_a_training_is_stopped_after_a_question(app: LlmtuneApp, world: Pa
         assert not deeds.heard
         await pilot.press("x", "y")
         await shows(pilot, "training 2 stopped at step 120")
-        assert deeds.heard == [("stop", 2)]
+        assert deeds.heard == [("stop", "training", 2)]
 
 
 async def test_a_training_whose_keeper_is_gone_goes_on_with_one_key(app: LlmtuneApp, world: Path, deeds: Deeds) -> None:
@@ -91,6 +91,6 @@ async def test_a_training_that_computes_on_unkept_is_followed_again_with_one_key
         await on_lora(pilot, "! computes on")
         await shows(pilot, "its trainer computes on: R follows it again", "2/8")
         await pilot.press("R")
-        await shows(pilot, "training 1 is followed again: its trainer computed on", "▶ running")
+        await shows(pilot, "training 1 is followed again: its process computed on", "▶ running")
         assert made.trainer(number) == trainer
         await shows(pilot, "✔ done", "model-seven@1")
