@@ -232,9 +232,11 @@ class LlmtuneApp(App[object]):
         self._poller.ask()
 
     def showing(self, screen: "LlmtuneScreen") -> None:
-        """`screen` is shown now and is to be fed; what lies on top of it (help, a question) is not."""
-        self._view = screen
-        self.ask()
+        """`screen` is shown now and is to be fed; what lies on top of it (help, a question) is not. Textual says so
+        twice of a new screen, and what is read first is read in full."""
+        if screen is not self._view:
+            self._view = screen
+            self.ask()
 
     def _fed(self) -> StoreView | None:
         return self._view

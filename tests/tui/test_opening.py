@@ -5,7 +5,7 @@ from unittest.mock import patch
 
 import pytest
 
-from tests.tui.conftest import fed
+from tests.tui.conftest import fed, screen_text
 from tui.app import MODE_LABELS, LlmtuneApp
 from tui.screens.base import LlmtuneScreen, room_classes
 from tui.widgets.latency_table import LatencyTable
@@ -88,3 +88,15 @@ async def test_the_classes_of_a_size_are_those_that_textual_gives(app: LlmtuneAp
         screen = app.screen
         textual = screen._get_breakpoint_classes(size[0], across) | screen._get_breakpoint_classes(size[1], down)
         assert room_classes(app.size) == textual
+
+
+async def test_a_new_screen_is_read_for_once(app: LlmtuneApp, filled: Path) -> None:
+    """Its first reading is a full one; Textual says twice that it is shown."""
+    async with app.run_test(size=(140, 45)) as pilot:
+        await fed(pilot)
+        with patch.object(app, "ask", wraps=app.ask) as asked:
+            await pilot.press("2")
+            await pilot.pause()
+            assert asked.call_count == 1
+        await fed(pilot)
+        assert "running" in screen_text(app)
