@@ -11,8 +11,8 @@ from store.records import SampleRecord
 from store.writer import Writer
 from tests.tui.conftest import NOW, ago, busy_samples, fed, screen_text, server
 from tui.app import LlmtuneApp
+from tui.panels.spark import bar, blocks
 from tui.widgets.copy import CopyPanel
-from tui.widgets.spark import bar, blocks
 
 
 def line(app: LlmtuneApp, label: str) -> str:

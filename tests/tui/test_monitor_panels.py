@@ -16,6 +16,7 @@ from tui.panels.adapters import adapter_rows
 from tui.panels.engines import engine_rows
 from tui.panels.histories import HISTORIES, history_rows
 from tui.panels.latencies import FULL, Units, latency_rows, read_latencies
+from tui.panels.legend import DETAILS, LATENCIES
 from tui.panels.limit import limit_rows
 from tui.panels.requests import request_rows
 from tui.panels.row import NARROWEST, Row, text_of, width_of
@@ -157,7 +158,7 @@ def test_a_value_of_another_time_than_now_is_none_and_panels_keep_their_height()
 
 
 def test_the_help_explains_every_label() -> None:
-    told = " ".join(f"{name}: {meaning}" for name, meaning in (*MonitorDetails.LEGEND, *LatencyTable.LEGEND))
+    told = " ".join(f"{name}: {meaning}" for name, meaning in (*DETAILS, *LATENCIES))
     window = with_extras()
     rows = [row for panel in PANELS for row in panel(window, True, NARROWEST)[1:]]
     rows += latency_rows(read_latencies(window, FULL), FULL, 60.0, True, 68, Units())[1:]

@@ -21,8 +21,8 @@ from store.location import database_file
 from store.records import ServerRecord
 from tests.engine.server_stand_in import STAND_IN
 from tui.cli import main
+from tui.servers.log_tail import LogTail
 from tui.servers.server_text import command_line, details
-from tui.widgets.log_view import LogTail
 
 KEY, TOKEN, PASSWORD = "k3y-of-this-server", "hf_abcdefghijklmnopqrstuvwxyz0123456789", "pa55word-of-mine"
 SECRETS = (KEY, TOKEN, PASSWORD)

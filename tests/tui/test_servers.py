@@ -18,11 +18,11 @@ from tui.screens.new_server import NewServer
 from tui.screens.server_details import ServerDetails
 from tui.screens.servers import ServersScreen
 from tui.servers import server_form
+from tui.servers.log_tail import KEPT_LINES, TAIL_BYTES, LogTail
 from tui.servers.server_form import Wish, read_wish
 from tui.servers.server_text import checklist, command_line
 from tui.widgets.confirm import Confirm
 from tui.widgets.copy import CopyPanel
-from tui.widgets.log_view import KEPT_LINES, TAIL_BYTES, LogTail
 from tui.widgets.server_table import ServerTable
 
 

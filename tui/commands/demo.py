@@ -2,25 +2,15 @@
 
 import argparse
 import os
-from pathlib import Path
 
 import psutil
 
 from engine.launch.command import model_argument
+from tui.checkout import MODEL, VLLM, of_checkout
 from tui.commands.sweep import begin, watch
 from tui.output import UsageError
 from tuning.plans.demo import demo_plan
 from tuning.plans.plan_file import plan_toml
-
-CHECKOUT = Path(__file__).resolve().parents[2]
-MODEL = Path("models") / "smollm2-135m"
-VLLM = Path(".venv-vllm") / "bin" / "vllm"
-
-
-def of_checkout(relative: Path) -> str | None:
-    """What `make setup` made, where we run from a checkout."""
-    path = CHECKOUT / relative
-    return str(path) if path.exists() else None
 
 
 def have_gpu() -> bool:

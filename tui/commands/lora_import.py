@@ -4,8 +4,6 @@ import argparse
 import os
 from pathlib import Path
 
-from engine.launch.installation import find_vllm
-from engine.records import Installation, VllmNotFound
 from lora.adapter_files import AdapterUnfit
 from lora.base_model import BaseUnknown
 from lora.importing import Examined, ImportRefused, examine, import_adapter, require_base
@@ -13,8 +11,9 @@ from lora.registry import NameUnfit, Registered, check_name, name_from
 from lora.safetensors_header import FileUnfit
 from store.database import open_writer
 from store.location import database_file
-from tui.commands.lora_text import adapter_json, examined_json, examined_lines, serve_line
+from tui.commands.lora_text import adapter_json, examined_json, serve_line
 from tui.commands.places import keeping
+from tui.lora.examined import examined_lines, installed
 from tui.output import UsageError, complain, say, say_json
 
 DONE, FAILED = 0, 1
@@ -40,16 +39,6 @@ def run(args: argparse.Namespace) -> int:
         return FAILED
     _print(args, name, examined, kept, place)
     return DONE
-
-
-def installed(explicit: str | None) -> Installation | None:
-    """The vLLM whose rules are taken; None without one, unless one was named."""
-    try:
-        return find_vllm(explicit, os.environ)
-    except VllmNotFound:
-        if explicit or os.environ.get("LLMTUNE_VLLM"):
-            raise
-        return None
 
 
 def _print(

@@ -13,9 +13,10 @@ from store.evaluation_job import EvaluationJobRecord
 from store.records import AdapterRecord, DatasetRecord, TrainingRecord
 from tui.commands.lora_eval_text import job_json
 from tui.commands.lora_meant import word_of
-from tui.commands.lora_text import adapter_json, megabytes, parameters_text
+from tui.commands.lora_text import adapter_json
 from tui.commands.places import data_place, reading
 from tui.format import called, local_minute, number
+from tui.lora.examined import megabytes, parameters_text
 from tui.output import columns, say, say_json
 
 DONE = 0

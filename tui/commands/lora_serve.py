@@ -28,10 +28,10 @@ from lora.serving import (
 )
 from store.records import AdapterRecord, ServerRecord
 from tui.commands.lora_proof import Proofs
-from tui.commands.lora_text import finding_lines
 from tui.commands.places import data_place, keeping, reading
 from tui.commands.server import by_hand, choose, spec_of
 from tui.commands.server_text import follow_start, server_json
+from tui.lora.examined import finding_lines
 from tui.output import UsageError, complain, say, say_json
 
 DONE, FAILED = 0, 1

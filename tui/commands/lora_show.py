@@ -10,10 +10,10 @@ from engine.text import clean
 from lora.base_model import BaseUnknown
 from lora.importing import examine_version, require_base
 from store.records import AdapterRecord, EvaluationRecord
-from tui.commands.lora_import import installed
-from tui.commands.lora_text import adapter_json, examined_json, examined_lines, megabytes, serve_line
+from tui.commands.lora_text import adapter_json, examined_json, serve_line
 from tui.commands.places import data_place, reading
 from tui.format import local_minute, number, span
+from tui.lora.examined import examined_lines, installed, megabytes
 from tui.output import UsageError, complain, say, say_json
 
 DONE, FAILED = 0, 1

@@ -1,6 +1,6 @@
 """What the numbers of the LoRA screens mean."""
 
-from tui.screens.base import Number
+from tui.legend import Number
 
 LEGEND = (
     Number("step", "updates of the weights made, of all there are to be"),

@@ -1,11 +1,7 @@
 """What every number on the Monitor means, for `?`: its own and those of its panels."""
 
-from tui.screens.base import Number
-from tui.widgets.event_log import EventLog
-from tui.widgets.gpu_panel import GpuPanel
-from tui.widgets.latency_table import LatencyTable
-from tui.widgets.limit_line import LimitLine
-from tui.widgets.monitor_details import MonitorDetails
+from tui.legend import Number
+from tui.panels.legend import DETAILS, EVENTS, GPUS, LATENCIES, LIMIT
 
 LEGEND = (
     Number("● ◌ ◍ ✗", "ready or answers; asked, asleep; no token for some seconds; silent or stalled, for so long"),
@@ -17,11 +13,11 @@ LEGEND = (
     Number("output", "tokens generated a second, mean of 5 s"),
     Number("prompt", "prompt tokens processed a second, cached ones too, mean of 5 s"),
     Number("requests", "requests finished a second, mean of 5 s; finished: in all since the server began"),
-    *LatencyTable.LEGEND,
-    *GpuPanel.LEGEND,
-    *LimitLine.LEGEND,
-    *EventLog.LEGEND,
-    *MonitorDetails.LEGEND,
+    *LATENCIES,
+    *GPUS,
+    *LIMIT,
+    *EVENTS,
+    *DETAILS,
     Number("clocks", "of the multiprocessors (SM) and of the memory now, of the most they can run at"),
     Number("tok/s", "of one engine: tokens generated a second"),
     Number("limited by", "in the list of all servers, beside state, name, address and load: what, in a word"),

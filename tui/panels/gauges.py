@@ -23,7 +23,7 @@ from tui.panels.row import (
     fit,
     per_second,
 )
-from tui.widgets.spark import blocks
+from tui.panels.spark import blocks
 
 LABEL_W, VALUE_W, NOTE_W = 10, 11, 27
 NOTED_W, DRAWN_W = 64, 34  # narrower, first the note goes, then the history

@@ -8,7 +8,7 @@ from engine.samples.window import Window
 from tui.panels.gpu_details import DETAILS, LABEL_W, PROCESSES, VALUE_W, detail_rows
 from tui.panels.gpu_reading import GpuNow, gpus_of, note_of, process_counts
 from tui.panels.row import ACCENT, ERROR, MUTED, PLAIN, STRONG, WARNING, Piece, Row, figure, fit, outside
-from tui.widgets.spark import blocks
+from tui.panels.spark import blocks
 
 NARROW = 60  # below it no budget beside the memory
 SHORTEST_BAR = 4

@@ -9,7 +9,7 @@ from engine.samples.sample_record import requests_finished
 from tui.panels.latencies import latency_text
 from tui.panels.row import ACCENT, MUTED, STRONG, WARNING, Row, brief, decimals_of, fit, last
 from tui.panels.slots import Make, Slots, gauge, growth_rate, percentile_of
-from tui.widgets.spark import blocks
+from tui.panels.spark import blocks
 
 LEAST_HEIGHT, GOOD_HEIGHT, MOST_HEIGHT = 3, 4, 8  # with the heading
 

@@ -7,7 +7,7 @@ from engine.samples.window import Window
 from engine.scrape.histograms import Percentile, mean, percentile
 from tui.format import ABSENT
 from tui.panels.row import ACCENT, MUTED, PLAIN, STRONG, Piece, Row, figure, fit, last
-from tui.widgets.spark import blocks
+from tui.panels.spark import blocks
 
 NAMES = {
     "ttft": "TTFT",

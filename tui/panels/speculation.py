@@ -3,7 +3,7 @@
 from engine.samples.window import Window
 from tui.panels.reading import a_second, growths, last_answer, numbers, share_perc
 from tui.panels.row import ACCENT, MUTED, PLAIN, Row, brief, decimals_of, figure, fit, named, title
-from tui.widgets.spark import bar
+from tui.panels.spark import bar
 
 MOST_POSITIONS = 8
 

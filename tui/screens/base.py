@@ -1,52 +1,25 @@
 """What every screen has: the header with the number keys, a line for news and errors, the footer; how it is fed."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual import events, getters
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.geometry import Size
 from textual.screen import Screen
-from textual.widget import Widget
 
 from engine.keeper.client import is_running
 from tui.app import LlmtuneApp
+from tui.legend import Number
 from tui.palette import Command
 from tui.widgets.header import Header
 from tui.widgets.key_line import KeyLine
+from tui.widgets.late import Late
 from tui.widgets.status_line import StatusLine
 
 if TYPE_CHECKING:
     from store.reader import Reader
-
-
-class Number(NamedTuple):
-    """One line of the help: a number as the screen names it, and what it means."""
-
-    name: str
-    meaning: str
-
-
-class Late(Widget):
-    """What comes late: an answer of a thread, a last sample, a resize. It may find the screen being taken down, with
-    some of its widgets gone already; then it is dropped, here and nowhere else."""
-
-    app = getters.app(LlmtuneApp)
-
-    @property
-    def is_up(self) -> bool:
-        """Whether its widgets stand: composed, and not being taken down."""
-        return self.is_mounted and self.is_attached and self.app.is_running
-
-    def later(self, callback: Callable[..., object], *arguments: object) -> None:
-        """Have this called on the UI thread, from whichever thread, if the screen still stands by then."""
-        self.call_later(self._if_up, callback, *arguments)
-
-    def _if_up(self, callback: Callable[..., object], *arguments: object) -> None:
-        if self.is_up:
-            callback(*arguments)
 
 
 def room_classes(size: Size) -> frozenset[str]:

@@ -7,7 +7,7 @@ from textual import work
 from textual.binding import Binding, BindingType
 
 from store.clock import utc_now
-from tui.screens.base import Number
+from tui.legend import Number
 from tui.screens.document import DocumentScreen
 from tui.sessions import comparison_files
 from tui.widgets.choose import Choose

@@ -11,8 +11,8 @@ from textual.widgets import Static
 
 from engine.text import clean
 from store.records import EventRecord
+from tui.legend import Number
 from tui.panels.events import LEVELS, MOST, Told, fold, joined, matching, said
-from tui.screens.base import Number
 from tui.screens.filtering import FilteringScreen
 from tui.widgets.copy import CopyPanel
 from tui.widgets.event_log import EventList

@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Static
 
-from tui.screens.base import Number
+from tui.legend import Number
 from tui.screens.document import DocumentScreen
 from tui.screens.filtering import FilteringScreen
 from tui.sessions.imports_view import TITLES, ImportLine, import_lines, matching

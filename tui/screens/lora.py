@@ -11,6 +11,7 @@ from textual.containers import Container, Vertical
 from textual.widgets import Input
 
 from store.records import AdapterRecord, TrainingRecord
+from tui.legend import Number
 from tui.lora import deeds as lora_deeds
 from tui.lora import held
 from tui.lora.details import AdapterDetails, TrainingDetails
@@ -18,7 +19,6 @@ from tui.lora.legend import LEGEND
 from tui.lora.lines import KINDS, Kind, matching
 from tui.lora.source import LoraSnapshot, LoraSource
 from tui.palette import Command
-from tui.screens.base import Number
 from tui.screens.filtering import FilteringScreen
 from tui.screens.lora_adapters import AdapterActions
 from tui.screens.lora_control import WorkControl

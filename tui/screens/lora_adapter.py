@@ -10,12 +10,11 @@ from engine.records import EngineError
 from lora.importing import examine
 from lora.registry import require_unchanged
 from store.records import AdapterRecord, EvaluationRecord
-from tui.commands.lora_import import installed
-from tui.commands.lora_text import examined_lines
+from tui.legend import Number
 from tui.lora.details import AdapterDetails
 from tui.lora.documents import adapter_parts
+from tui.lora.examined import examined_lines, installed
 from tui.lora.source import LoraSource
-from tui.screens.base import Number
 from tui.screens.document import DocumentScreen
 from tuning.document import Part
 

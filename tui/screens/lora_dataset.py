@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from tui.legend import Number
 from tui.lora.details import DatasetDetails
 from tui.lora.documents import dataset_parts
-from tui.screens.base import Number
 from tui.screens.document import MARGIN, DocumentScreen
 from tuning.document import Part
 

@@ -16,10 +16,11 @@ from lora.base_model import BaseModel, BaseUnknown, read_base
 from lora.memory_free import MemoryFree, memory_free
 from store.errors import StoreError
 from store.records import DatasetRecord, ServerRecord, TrainingRecord
+from tui.legend import Number
 from tui.lora import deeds as lora_deeds
 from tui.lora.cost import Cost, cost_of, cost_rows, question
 from tui.lora.form import Wanted, first_form, found_dataset, read_form
-from tui.screens.base import LlmtuneScreen, Number
+from tui.screens.base import LlmtuneScreen
 from tui.screens.lora_training import TrainingScreen
 from tui.widgets.confirm import Confirm
 from tui.widgets.lines import Lines

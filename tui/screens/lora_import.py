@@ -12,9 +12,8 @@ from lora.importing import Examined, examine, import_adapter
 from lora.registry import check_name, name_from
 from store.database import open_writer
 from store.location import database_file
-from tui.commands.lora_import import installed
-from tui.commands.lora_text import examined_lines
-from tui.screens.base import Number
+from tui.legend import Number
+from tui.lora.examined import examined_lines, installed
 from tui.screens.lora_looking import Looked, LookingScreen, Values
 
 

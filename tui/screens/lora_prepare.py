@@ -17,7 +17,7 @@ from lora.records import MAX_LENGTH, DataUnfit, Example
 from lora.training_python import TrainingPython, training_python
 from store.database import open_writer
 from store.location import database_file
-from tui.screens.base import Number
+from tui.legend import Number
 from tui.screens.lora_looking import Looked, LookingScreen, Values
 
 

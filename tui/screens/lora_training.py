@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
+from tui.legend import Number
 from tui.lora import deeds as lora_deeds
 from tui.lora import held
 from tui.lora.details import TrainingDetails
 from tui.lora.legend import LEGEND
 from tui.lora.source import LoraSource
-from tui.screens.base import Number
 from tui.screens.lora_control import WorkControl
 from tui.widgets.lora_details import DetailLines
 

@@ -13,8 +13,8 @@ from textual.widgets import Input, Static
 from engine.records import EngineError
 from engine.text import clean, redact
 from store.errors import StoreError
-from tui.screens.base import Late
 from tui.servers.server_form import Wish, read_wish, start_wish, wish_warnings
+from tui.widgets.late import Late
 
 
 class LineInput(Input):

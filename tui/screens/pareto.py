@@ -11,7 +11,8 @@ from textual.widgets import Static
 from engine.text import clean
 from store.clock import utc_now
 from tui import chart
-from tui.screens.base import LlmtuneScreen, Number
+from tui.legend import Number
+from tui.screens.base import LlmtuneScreen
 from tui.tune import pareto_view
 from tui.tune.tune_view import TuneView
 

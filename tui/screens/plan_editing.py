@@ -12,7 +12,7 @@ from engine.records import EngineError
 from engine.text import clean
 from store.errors import StoreError
 from store.private_files import write_new_private
-from tui.commands.demo import MODEL, VLLM, of_checkout
+from tui.checkout import MODEL, VLLM, of_checkout
 from tui.metric_text import money
 from tui.screens.base import LlmtuneScreen
 from tui.tune import plan_preview

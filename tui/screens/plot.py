@@ -10,8 +10,9 @@ from textual.widgets import Static
 from engine.text import clean
 from store.clock import utc_now
 from tui import chart
+from tui.legend import Number
 from tui.metric_text import metric_name, next_metric
-from tui.screens.base import LlmtuneScreen, Number
+from tui.screens.base import LlmtuneScreen
 from tui.tune import plot_view
 from tui.tune.tune_view import TuneView
 

@@ -13,11 +13,12 @@ from textual.widgets import Static
 
 from store.errors import StoreError
 from tui.format import span
+from tui.legend import Number
 from tui.palette import Command
 from tui.runs.run_charts import Mark
 from tui.runs.run_export import export_samples
 from tui.runs.run_source import ChartsSource, ChartsView, RunSource, ServerSource
-from tui.screens.base import LlmtuneScreen, Number
+from tui.screens.base import LlmtuneScreen
 from tui.widgets.chart_stack import ChartStack
 from tui.widgets.copy import CopyPanel
 

@@ -15,8 +15,8 @@ from engine.text import clean
 from store.clock import parse_utc
 from store.reader import RunLine
 from tui.format import local_minute
+from tui.legend import Number
 from tui.runs.run_words import candidate_label
-from tui.screens.base import Number
 from tui.screens.filtering import FilteringScreen
 from tui.screens.run_charts import RunChartsScreen, fitted
 from tui.widgets.run_table import TITLES, RunTable, cells, line

@@ -14,8 +14,9 @@ from engine.records import EngineError
 from engine.text import clean
 from store.errors import StoreError
 from store.records import ACTIVE_SERVER_STATES, ServerRecord
+from tui.legend import Number
 from tui.palette import Command
-from tui.screens.base import LlmtuneScreen, Number
+from tui.screens.base import LlmtuneScreen
 from tui.screens.new_server import NewServer
 from tui.screens.run_charts import open_history
 from tui.screens.server_details import ServerDetails

@@ -13,7 +13,7 @@ from engine.text import clean
 from store.clock import utc_now
 from tui.document_text import document_content
 from tui.format import local_clock, local_minute
-from tui.screens.base import Number
+from tui.legend import Number
 from tui.screens.exporting import ExportingScreen
 from tui.screens.pareto import ParetoScreen
 from tui.screens.plot import PlotScreen

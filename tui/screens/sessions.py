@@ -10,8 +10,8 @@ from textual.content import Content
 from textual.widgets import Static
 
 from store.errors import StoreError
+from tui.legend import Number
 from tui.palette import Command
-from tui.screens.base import Number
 from tui.screens.exporting import ExportingScreen
 from tui.screens.filtering import FilteringScreen
 from tui.screens.plot import PlotScreen

@@ -14,9 +14,9 @@ from engine.records import EngineError
 from store.clock import utc_now
 from store.errors import StoreError
 from tui.hindrance import hindrance
+from tui.legend import Number
 from tui.metric_text import metric_name
 from tui.palette import Command
-from tui.screens.base import Number
 from tui.screens.pareto import ParetoScreen
 from tui.screens.plan_editing import EDIT_BINDINGS, PlanEditing
 from tui.screens.serving import ServingScreen

@@ -5,7 +5,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from store.records import ACTIVE_SERVER_STATES, EventRecord, ServerRecord
-from tui.widgets.log_view import LogLines, LogTail
+from tui.servers.log_tail import LogLines, LogTail
 
 if TYPE_CHECKING:
     from store.reader import Reader

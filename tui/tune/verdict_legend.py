@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tui.screens.base import Number
+from tui.legend import Number
 
 VERDICT_LEGEND: Final = (
     Number("n", "launches measured; the runs on one launch are averaged, so n counts what is independent"),

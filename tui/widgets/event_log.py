@@ -11,7 +11,6 @@ from textual.strip import Strip
 
 from store.records import EventRecord
 from tui.panels.events import Told, event_rows, fold
-from tui.screens.base import Number
 from tui.widgets.lines import Lines
 
 LOOKED_AT = 500  # events, of which the few lines of the Monitor are made
@@ -21,10 +20,6 @@ class EventLog(Lines):
     """The newest first, as many as there are lines."""
 
     DEFAULT_CSS = "EventLog { height: 2; padding: 0 1; }"
-
-    LEGEND: ClassVar[tuple[Number, ...]] = (
-        Number("x12 since …", "the same happened so often, one after the other; the clock before it is the last time"),
-    )
 
     def draw(self, happened: Sequence[EventRecord]) -> None:
         """Show events given in time order."""

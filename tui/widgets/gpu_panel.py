@@ -2,14 +2,12 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import ClassVar
 
 from engine.gpu_owners import NOBODY, Owners
 from engine.samples.window import Window
 from tui.panels.gpu_reading import gpus_of, power_of, util_of
 from tui.panels.gpus import gpu_rows, history_width
 from tui.panels.slots import Slots, gauge
-from tui.screens.base import Number
 from tui.widgets.lines import Lines
 
 
@@ -17,21 +15,6 @@ class GpuPanel(Lines):
     """As much of the GPUs as its height has room for: two lines for one, then its details; see tui/panels/gpus.py."""
 
     DEFAULT_CSS = "GpuPanel { height: 3; padding: 0 1; }"
-
-    LEGEND: ClassVar[tuple[Number, ...]] = (
-        Number("GPU n", "memory in use by all processes, in GiB (2^30 bytes), of what the GPU has"),
-        Number("█ ▒ ░ │", "memory in use, kept by the driver, free; where the server's budget ends"),
-        Number("budget", "gpu-memory-utilization of what the driver leaves: what vLLM plans with"),
-        Number("its model", "share of the last sampling period in which a kernel ran: 100 % is not full speed"),
-        Number("W, MHz, °C", "power of its limit; clock of the streaming multiprocessors; ! near where heat slows it"),
-        Number("power", "with its history up to its limit; energy by the GPU's own counter over the window"),
-        Number("! power cap", "what holds the clock down now; +1: one more reason"),
-        Number("J/token", "energy of the server's GPUs for each token generated in the window"),
-        Number("PCIe", "the link now, of what it can be; an idle one may fall back; in and out as of some seconds ago"),
-        Number("ECC", "memory errors since the driver was loaded; corrected ones do no harm"),
-        Number("on it", "processes by memory; ours by what was recorded, never by name"),
-        Number("not visible from here", "a pid of the host's, or of another container"),
-    )
 
     def __init__(self) -> None:
         super().__init__()

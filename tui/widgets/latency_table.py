@@ -1,11 +1,8 @@
 """Latencies of the window: four rows where room is short, all seven and their histories where there is more."""
 
-from typing import ClassVar
-
 from engine.samples.window import Window
 from tui.panels.latencies import COMPACT, FULL, Units, history_width, latency_rows, read_latencies
 from tui.panels.slots import Slots, percentile_of, slots_across
-from tui.screens.base import Number
 from tui.widgets.lines import Lines
 
 
@@ -13,19 +10,6 @@ class LatencyTable(Lines):
     """A heading and a row for each latency: 5 rows high, or 8 for all of them."""
 
     DEFAULT_CSS = "LatencyTable { height: 5; padding: 0 1; }"
-
-    LEGEND: ClassVar[tuple[Number, ...]] = (
-        Number("p50 p90 p99", "half, 90 % and 99 % of what ended in the window took at most this long"),
-        Number("<10 ms", "below the first bound of the server's histogram, which says no more; > above its last"),
-        Number("TTFT", "time to first token: from a request's arrival until its first token"),
-        Number("ITL", "inter-token latency: between two outputs of a request"),
-        Number("TPOT", "time per output token after the first, of whole requests"),
-        Number("queue", "a request's time until it was first scheduled"),
-        Number("prefill", "from then until its first token"),
-        Number("decode", "from its first token until its last"),
-        Number("end to end", "from a request's arrival until its last token"),
-        Number("mean, count", "exact mean of the window, and how many it is of"),
-    )
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,10 +1,7 @@
 """One sentence: what limits the server, and what can be done about it."""
 
-from typing import ClassVar
-
 from engine.limiting.bottleneck import Limit
 from tui.panels.limit import limit_rows
-from tui.screens.base import Number
 from tui.widgets.lines import Lines
 
 
@@ -12,10 +9,6 @@ class LimitLine(Lines):
     """Two or three lines. Empty while there is nothing to say, or while the server does not answer."""
 
     DEFAULT_CSS = "LimitLine { height: 2; padding: 0 1; }"
-
-    LEGEND: ClassVar[tuple[Number, ...]] = (
-        Number("▶ ● ○ ?", "what limits the server over the last minute: a setting, the GPU, its clients; or unknown"),
-    )
 
     def draw(self, limit: Limit | None, answers: bool) -> None:
         """Show the sentence; a finding of another time than now is none."""

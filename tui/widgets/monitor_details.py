@@ -5,7 +5,6 @@ a panel says is a pure function of the window (tui/panels).
 """
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from engine.limiting.knobs import Knobs
 from engine.samples.window import Window
@@ -17,7 +16,6 @@ from tui.panels.row import GAP, NARROWEST, Row, beside
 from tui.panels.scheduler import scheduler_rows
 from tui.panels.slots import Slots, slots_across
 from tui.panels.speculation import speculation_rows
-from tui.screens.base import Number
 from tui.widgets.lines import Lines
 
 
@@ -25,40 +23,6 @@ class MonitorDetails(Lines):
     """Packs the panels into columns by the size it has. One that has nothing to show takes no room."""
 
     DEFAULT_CSS = "MonitorDetails { width: 1fr; height: 1fr; padding: 0 0 0 1; }"
-
-    LEGEND: ClassVar[tuple[Number, ...]] = (
-        Number("KV tokens", "tokens in the KV cache, of those that it can hold; of several engines KV fullest"),
-        Number(
-            "prefix hits",
-            "share of the tokens looked up in the prefix cache that were there; how many a second",
-        ),
-        Number("external", "the same of the cache of a KV connector, shared between servers"),
-        Number("multi-modal", "the same of the cache of images and the like, in items"),
-        Number("preempted", "requests thrown out of the KV cache, to be computed anew: in all, and lately"),
-        Number("waiting", "by reason: no room (capacity), put off by the scheduler (deferred)"),
-        Number("ended /s", "requests that ended, by reason: a stop word, their length, the client left, an error"),
-        Number("refused/s", "requests that were not let in, by the limit that they met"),
-        Number("prompt %", "where prompt tokens came from: computed, cached here, fetched from elsewhere (external)"),
-        Number("sleep", "whether its memory is given up for now: the weights offloaded, or discarded"),
-        Number("at once", "requests being computed, mean and most of the window, of max-num-seqs"),
-        Number(
-            "prompt, answer",
-            "tokens of the requests that ended, ≤ a bound of the server's histogram; mean exact",
-        ),
-        Number(
-            "a step",
-            "tokens that one step of the engine computes, prompt and answer together; steps: how many a second",
-        ),
-        Number("a request", "the mean one that ended: seconds end to end, tokens in and out, share of the energy"),
-        Number(
-            "engines",
-            "data-parallel ranks; ▲ is the fullest; uneven: one has 1.25 times the mean's requests, one-sided: 2",
-        ),
-        Number("adapters", "LoRA adapters of running and of waiting requests, of max-loras"),
-        Number("accepted", "draft tokens that the model agreed to, of those drafted; by position in the draft"),
-        Number("a step makes", "tokens of one speculative step: one, and the accepted ones"),
-        Number("0 to …", "what a full column of a history stands for; a gap is a time without a value"),
-    )
 
     def __init__(self) -> None:
         super().__init__()

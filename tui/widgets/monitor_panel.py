@@ -16,9 +16,9 @@ from tui.panels.limit import lines_wanted as limit_lines
 from tui.panels.overview import Overview, overview_rows
 from tui.panels.row import MUTED
 from tui.panels.state import state_rows
-from tui.screens.base import Late
 from tui.widgets.event_log import EventLog
 from tui.widgets.gpu_panel import GpuPanel
+from tui.widgets.late import Late
 from tui.widgets.latency_table import LatencyTable
 from tui.widgets.limit_line import LimitLine
 from tui.widgets.lines import Lines

@@ -11,9 +11,9 @@ from engine.text import clean
 from tui import chart
 from tui.format import local_clock
 from tui.metric_text import next_metric
-from tui.screens.base import Late
 from tui.tune import plot_view, tune_lines, tune_table, verdict_cells
 from tui.tune.tune_view import TuneView, serve_line
+from tui.widgets.late import Late
 from tui.widgets.progress_line import ProgressLine
 from tui.widgets.results_table import ResultsTable
 from tuning.records import Candidate
