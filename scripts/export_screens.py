@@ -53,6 +53,7 @@ PICTURES = {
     "tune": Picture("mid-run", SMALL, ("3",)),
     "sessions": Picture("done", SMALL, ("4", "enter")),
     "lora": Picture("training", SMALL, ("5",)),
+    "lora-large": Picture("training", LARGE, ("5",)),
     "pareto": Picture("done", SMALL, ("4", "enter", "P")),
     "charts": Picture("done", LARGE, ("4", "enter", "r", "end", "enter")),
 }

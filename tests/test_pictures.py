@@ -15,6 +15,7 @@ SHOWN = {
     "events": ("events of qwen2.5-7b", "ready after 46 s"),
     "plan": ("finds", "noise of a launch assumed 1 %", "● 4", "max-num-seqs: 64 256", "$"),
     "lora": ("▶ running", "loss", "evaluation", "seed-tasks", "adapters", "data sets"),
+    "lora-large": ("▶ running", "learning rate", "main memory GiB", "loss 2.259 at step 20", "seed-tasks-20@1"),
     "pareto": ("throughput against latency", "p99 TTFT (ms)", "A ● default"),
     "tune": ("▶ running", "measuring", "vs default"),
     "sessions": ("✓ done", "36 of 36 runs", "No candidate is shown to beat the default"),
