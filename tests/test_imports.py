@@ -3,7 +3,8 @@
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,6 +32,31 @@ WHY = {
     "tui": "the screens show everything",
 }
 LORA_MAY_ALSO = "tuning.statistics"
+# The sub-rooms of a room, layer by layer: each may import those of the layers before its own.
+LAYERS = {
+    "engine": (
+        ("processes", "scrape"),
+        ("bench", "launch"),
+        ("failures", "gpus", "keeper", "logs"),
+        ("samples",),
+        ("limiting", "preflight"),
+    ),
+    "tuning": (
+        ("verdict",),
+        ("plans", "scheduling"),
+        ("checks", "judgement"),
+        ("reporting",),
+        ("compared", "imported", "sweeping"),
+    ),
+}
+# What of the screens only says, reads and computes; see PURE_MAY_NOT.
+PURE = ("lora", "monitor", "panels", "runs", "servers", "sessions", "tune")
+PURE_MAY_NOT = ("app", "widgets", "screens", "commands")
+TUI_MAY_NOT = {
+    **dict.fromkeys(PURE, PURE_MAY_NOT),
+    "widgets": ("screens", "commands"),
+    "screens": ("commands",),
+}
 SERVER_LIBRARIES = frozenset({"vllm", "torch", "transformers", "peft", "bitsandbytes"})
 
 
@@ -70,16 +96,18 @@ def imports_of(path: Path, source: str) -> Iterator[Import]:
             yield Import(path, node.lineno, str(node.args[0].value))
 
 
-def all_imports() -> list[Import]:
-    found = []
+@cache
+def all_imports() -> tuple[Import, ...]:
+    """Those of every room. Read by the first test that asks: each worker of xdist imports this module."""
+    found: list[Import] = []
     for room in ROOMS:
         for file in sorted((ROOT / room).rglob("*.py")):
             path = file.relative_to(ROOT)
             found += imports_of(path, file.read_text(encoding="utf-8"))
-    return found
+    return tuple(found)
 
 
-def breaches(imports: list[Import]) -> list[Import]:
+def breaches(imports: Iterable[Import]) -> list[Import]:
     """Imports against the arrows."""
     return [
         one
@@ -92,35 +120,111 @@ def breaches(imports: list[Import]) -> list[Import]:
     ]
 
 
-IMPORTS = all_imports()
+def place_of(path: Path) -> str:
+    """`engine.keeper` for all that lies in that folder, `engine.stop` for a module of the room itself."""
+    return ".".join(path.with_suffix("").parts[:2])
+
+
+def inside(room: str, imports: Iterable[Import]) -> dict[str, set[str]]:
+    """Which places of a room import which others of it."""
+    found: dict[str, set[str]] = {}
+    for one in imports:
+        imported = ".".join(one.module.split(".")[:2])
+        place = place_of(one.path)
+        if one.root == one.path.parts[0] == room and imported not in (place, room):
+            found.setdefault(place, set()).add(imported)
+    return found
+
+
+def circles(arrows: Mapping[str, set[str]]) -> list[str]:
+    """Places from which arrows lead back to themselves, each with one way round."""
+    found = []
+    for start in sorted(arrows):
+        ways, seen = [(start,)], {start}
+        while ways:
+            way = ways.pop()
+            for place in sorted(arrows.get(way[-1], ())):
+                if place == start:
+                    found.append(" → ".join((*way, start)))
+                    ways.clear()
+                    break
+                if place not in seen:
+                    seen.add(place)
+                    ways.append((*way, place))
+    return found
+
+
+def sub_rooms(room: str) -> set[str]:
+    return {each.parent.name for each in (ROOT / room).glob("*/__init__.py")}
 
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_arrows_point_one_way(room: str) -> None:
-    found = [str(one) for one in breaches(IMPORTS) if one.path.parts[0] == room]
+    found = [str(one) for one in breaches(all_imports()) if one.path.parts[0] == room]
     assert not found, f"{WHY[room]}: {found}"
+
+
+@pytest.mark.parametrize("room", LAYERS)
+def test_sub_rooms_import_only_those_below_them(room: str) -> None:
+    """Who reads one of them needs no other but those before it."""
+    layers = LAYERS[room]
+    assert {name for layer in layers for name in layer} == sub_rooms(room), "a sub-room is in no layer, or in two"
+    height = {f"{room}.{name}": at for at, layer in enumerate(layers) for name in layer}
+    found = [
+        f"{place} imports {imported}"
+        for place, wanted in inside(room, all_imports()).items()
+        for imported in wanted
+        if place in height and imported in height and height[imported] >= height[place]
+    ]
+    assert not found
+
+
+@pytest.mark.parametrize("room", ["store", "engine", "tuning", "lora"])
+def test_no_way_leads_back_into_the_same_place(room: str) -> None:
+    """Neither from sub-room to sub-room nor by a module that lies beside them."""
+    assert not circles(inside(room, all_imports()))
+
+
+@pytest.mark.parametrize("sub_room", TUI_MAY_NOT)
+def test_what_is_shown_does_not_know_who_shows_it(sub_room: str) -> None:
+    """What only says and reads is tested without an app, a widget serves several screens, and a command line must not
+    be needed for a screen."""
+    arrows = inside("tui", all_imports())
+    assert not arrows.get(f"tui.{sub_room}", set()) & {f"tui.{name}" for name in TUI_MAY_NOT[sub_room]}
+
+
+def test_the_check_sees_a_circle() -> None:
+    sources = {"engine/a/b.py": "import engine.c", "engine/c.py": "def f():\n    from engine.d.e import g"}
+    imports = [one for path, source in sources.items() for one in imports_of(Path(path), source)]
+    assert circles(inside("engine", imports)) == []
+    closed = [*imports, *imports_of(Path("engine/d/e.py"), "from engine.a.b import x")]
+    assert circles(inside("engine", closed)) == [
+        "engine.a → engine.c → engine.d → engine.a",
+        "engine.c → engine.d → engine.a → engine.c",
+        "engine.d → engine.a → engine.c → engine.d",
+    ]
 
 
 def test_no_room_imports_the_tests() -> None:
     """The wheel holds none."""
-    assert not [str(one) for one in IMPORTS if one.root == "tests"]
+    assert not [str(one) for one in all_imports() if one.root == "tests"]
 
 
 def test_only_the_screens_know_textual() -> None:
     """Everything else runs in keepers and pipes, and textual costs a third of a second to load."""
-    assert not [str(one) for one in IMPORTS if one.root == "textual" and one.path.parts[0] != "tui"]
+    assert not [str(one) for one in all_imports() if one.root == "textual" and one.path.parts[0] != "tui"]
 
 
 def test_only_the_chart_knows_plotext() -> None:
     """Its module state is global and NaN kills its process: one module guards both."""
-    assert not [str(one) for one in IMPORTS if one.root == "plotext" and one.path != Path("tui/chart.py")]
+    assert not [str(one) for one in all_imports() if one.root == "plotext" and one.path != Path("tui/chart.py")]
 
 
 def test_no_process_of_ours_loads_the_servers_libraries() -> None:
     """vLLM lives in another environment, and importing it takes up to a minute."""
     found = [
         str(one)
-        for one in IMPORTS
+        for one in all_imports()
         if one.root in SERVER_LIBRARIES and STANDALONE not in one.path.parents and TRAINING not in one.path.parents
     ]
     assert not found
@@ -128,13 +232,13 @@ def test_no_process_of_ours_loads_the_servers_libraries() -> None:
 
 def test_standalone_files_import_nothing_of_ours() -> None:
     """Our folder is never on the path of the server's Python: our `store` could hide a module of somebody else's."""
-    inside = [one for one in IMPORTS if STANDALONE in one.path.parents or TRAINING in one.path.parents]
-    assert not [str(one) for one in inside if one.root in ROOMS]
+    found = [one for one in all_imports() if STANDALONE in one.path.parents or TRAINING in one.path.parents]
+    assert not [str(one) for one in found if one.root in ROOMS]
 
 
 def test_package_inits_import_nothing() -> None:
     """`from store.records import …` must not load what only the writer needs."""
-    assert not [str(one) for one in IMPORTS if one.path.name == "__init__.py"]
+    assert not [str(one) for one in all_imports() if one.path.name == "__init__.py"]
 
 
 @pytest.mark.parametrize(

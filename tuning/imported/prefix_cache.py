@@ -14,9 +14,9 @@ from dataclasses import replace
 from datetime import datetime
 from statistics import median
 
-from tuning.counting import run_name
 from tuning.figures import figure
 from tuning.imported.records import ImportedRun
+from tuning.imported.run_names import run_name
 
 _TTFT, _TAIL, _THROUGHPUT = 2 / 3, 0.6, 1.1
 _LOOKED_BACK = 100  # runs of one server; more would take the square of their number

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from engine.text import clean
-from tuning.counting import counted, place_name, span_text
+from tuning.counting import counted, span_text
 from tuning.document import Heading, Paragraph, Part, Points, Table
 from tuning.figures import ABSENT, figure, metric_title, percent
 from tuning.imported.comparing import interval_text
@@ -17,6 +17,7 @@ from tuning.imported.records import (
     Refused,
     Repeat,
 )
+from tuning.imported.run_names import place_name
 from tuning.records import RUN_METRICS
 
 SHOWN = ("total_tok_per_s", "mean_ttft_ms", "p99_ttft_ms", "mean_itl_ms", "p99_itl_ms")

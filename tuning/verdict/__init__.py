@@ -1,0 +1,1 @@
+"""The statistics of a decision: from numbers alone, each formula with its source."""
