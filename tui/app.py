@@ -1,6 +1,7 @@
 """The full-screen program. It owns nothing that matters: servers and sweeps belong to their keepers and outlive it."""
 
 import asyncio
+import gc
 import signal
 from collections.abc import Callable, Iterable
 from datetime import datetime
@@ -14,11 +15,12 @@ from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.reactive import reactive
 from textual.screen import Screen
+from textual.timer import Timer
 
-from engine.text import clean
 from store.location import database_file
 from tui.messages import GoingOn, StoreFailed, StoreRead
 from tui.palette import app_commands
+from tui.parting import parting_words
 from tui.poller import Poller, StoreView
 
 if TYPE_CHECKING:
@@ -29,8 +31,8 @@ if TYPE_CHECKING:
 MODE_LABELS = {"servers": "Servers", "monitor": "Monitor", "tune": "Tune", "sessions": "Sessions", "lora": "LoRA"}
 """The screens of the number keys, in their order."""
 
-
 LOAD_AFTER_S = 0.5
+OPENED_S = 0.5  # by then a screen that was opened stands
 
 
 def _servers() -> "LlmtuneScreen":
@@ -63,39 +65,6 @@ def _lora() -> "LlmtuneScreen":
     return LoraScreen()
 
 
-def parting_words(going_on: GoingOn, is_kept: Callable[[str, int], bool]) -> str:
-    """What keeps running after the screen is gone, and how to come back to it; one line for each.
-
-    `is_kept(kind, id)` tells whether a keeper is alive: a session without one stands still until it is resumed.
-    """
-    lines = []
-    for session in going_on.sessions:
-        assert session.id is not None
-        if session.state == "paused":
-            lines.append(f"session {session.id} is paused: llmtune resume {session.id}")
-        elif is_kept("session", session.id):
-            lines.append(f"session {session.id} goes on: llmtune attach {session.id}")
-        else:
-            lines.append(f"session {session.id} stands still, its keeper is gone: llmtune resume {session.id}")
-    for server in going_on.servers:
-        name = clean(server.name, 60)
-        lines.append(f"server {name} goes on at {server.url}: llmtune server stop {name}")
-    for training in going_on.trainings:
-        assert training.id is not None
-        if is_kept("training", training.id):
-            lines.append(f"training {training.id} goes on: llmtune lora attach {training.id}")
-        else:
-            lines.append(f"training {training.id} has lost its keeper: llmtune lora resume {training.id}")
-    for evaluation in going_on.evaluations:
-        assert evaluation.id is not None
-        what = f"evaluation {evaluation.id} of {clean(evaluation.name, 80)}"
-        if is_kept("evaluation", evaluation.id):
-            lines.append(f"{what} goes on: llmtune lora attach eval:{evaluation.id}")
-        else:
-            lines.append(f"{what} has lost its keeper: llmtune lora resume eval:{evaluation.id}")
-    return "\n".join(lines)
-
-
 class LlmtuneApp(App[object]):
     """The screens on one data directory. `vllm` is the person's `--vllm`, `urls` are foreign servers to watch,
     `records` keeps the samples of these (None: they stay in memory). With `monitor` the Monitor is shown first."""
@@ -126,7 +95,6 @@ class LlmtuneApp(App[object]):
 
     parting: str = ""
     """What was said when leaving."""
-
     readings: int = 0
     """How often a screen was fed."""
 
@@ -157,6 +125,7 @@ class LlmtuneApp(App[object]):
         self._may_attach = False  # show a running session once we know of one, unless the person chose a screen
         self._view: LlmtuneScreen | None = None
         self._poller = Poller(database_file(data_dir), self._fed, self.post_message)
+        self._opened: Timer | None = None
 
     @cached_property
     def views(self) -> "ViewSource":
@@ -166,9 +135,8 @@ class LlmtuneApp(App[object]):
         return ViewSource()
 
     def on_mount(self) -> None:
-        loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, self._end_by_signal, number)
+            asyncio.get_running_loop().add_signal_handler(number, self._end_by_signal, number)
         self._begin()
         self.poll_store()
         if not self.monitor:
@@ -179,8 +147,6 @@ class LlmtuneApp(App[object]):
         """Import what the other screens need while the first one is looked at: half of what opening one would take. Not
         where a server is watched for hours and nothing else: ten MiB would stay for it, and twenty-five for the
         intervals of sessions, where there are any."""
-        import gc
-
         from tui import chart
         from tui.screens import monitor, sessions, tune  # noqa: F401
 
@@ -190,6 +156,14 @@ class LlmtuneApp(App[object]):
             statistics.load()
         chart.load()
         gc.freeze()  # as when the program began: what was imported stays
+
+    def opening(self) -> None:
+        """A screen is being made. All that it makes stays, so Python would look through everything for garbage, twice:
+        a fourth of what opening it takes. It looks when the screen stands."""
+        gc.disable()
+        if self._opened is not None:
+            self._opened.stop()
+        self._opened = self.set_timer(OPENED_S, gc.enable)
 
     def _has_session(self) -> bool:
         from store.database import open_reader
@@ -202,10 +176,10 @@ class LlmtuneApp(App[object]):
             return False
 
     def on_unmount(self) -> None:
+        gc.enable()
         self._poller.stop()
-        loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGHUP):
-            loop.remove_signal_handler(number)
+            asyncio.get_running_loop().remove_signal_handler(number)
 
     def _begin(self) -> None:
         if self.open_session is not None:

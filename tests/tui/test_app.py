@@ -17,9 +17,10 @@ from store.writer import Writer
 from tests.store.examples import an_evaluation_job
 from tests.tui.conftest import NOW, ago, fed, screen_text, server
 from tests.tui.recorded import plan
-from tui.app import MODE_LABELS, LlmtuneApp, parting_words
+from tui.app import MODE_LABELS, LlmtuneApp
 from tui.messages import GoingOn
 from tui.monitor.monitor_reading import MonitorSnapshot
+from tui.parting import parting_words
 from tui.screens.base import LlmtuneScreen
 from tui.screens.help import HelpScreen
 from tui.screens.monitor import MonitorScreen

@@ -18,8 +18,9 @@ from tests.served_pages import ABSURD, Served
 from tests.tui import run_recording
 from tests.tui.conftest import NOW, fed, screen_text, server
 from tests.tui.hostile import MARKUP, NUMBERS, TEXTS, put, spoilt, spoilt_samples
-from tui.app import LlmtuneApp, parting_words
+from tui.app import LlmtuneApp
 from tui.messages import GoingOn
+from tui.parting import parting_words
 from tui.screens.run_charts import RunChartsScreen
 from tui.widgets.status_line import StatusLine
 

@@ -1,5 +1,6 @@
 """What a screen that is opened costs the ones that stand: Textual is to read its rules, not all rules anew."""
 
+import gc
 from pathlib import Path
 from unittest.mock import patch
 
@@ -100,3 +101,14 @@ async def test_a_new_screen_is_read_for_once(app: LlmtuneApp, filled: Path) -> N
             assert asked.call_count == 1
         await fed(pilot)
         assert "running" in screen_text(app)
+
+
+async def test_no_garbage_is_looked_for_while_a_screen_opens(app: LlmtuneApp, filled: Path) -> None:
+    async with app.run_test(size=(140, 45)) as pilot:
+        await fed(pilot, until=gc.isenabled)  # the first screen stands
+        await pilot.press("2")
+        assert not gc.isenabled()
+        await fed(pilot, until=gc.isenabled)
+        await pilot.press("4")
+        assert not gc.isenabled()
+    assert gc.isenabled()  # also where one leaves meanwhile

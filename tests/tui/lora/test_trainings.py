@@ -10,8 +10,9 @@ from tests.lora.training_world import World
 from tests.tui.lora.pilot import SIZES, SMALL, Deeds, is_on, on_lora, shows
 from tests.tui.lora_world import a_dataset, a_training
 from tests.tui.test_hostile import page
-from tui.app import LlmtuneApp, parting_words
+from tui.app import LlmtuneApp
 from tui.messages import GoingOn
+from tui.parting import parting_words
 from tui.screens.lora import LoraScreen
 from tui.screens.lora_training import TrainingScreen
 from tui.widgets.confirm import Confirm
