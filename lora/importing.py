@@ -108,6 +108,18 @@ def require_base(given: str | None) -> None:
         raise BaseUnknown(f"--base {clean(given, 200)} is no folder: name a model's folder or a hub name")
 
 
+def base_for(adapter: AdapterRecord, given: str | None) -> str:
+    """The base that a person has given, else the one that the adapter was made for. Raises BaseUnknown for a folder
+    that is not there any more."""
+    require_base(given)
+    base = given or adapter.base_model
+    if Path(base).is_absolute() and not Path(base).exists():
+        raise BaseUnknown(
+            f"the base of {adapter.label} is gone from {clean(base, 200)}: put it back, or say where it is by --base"
+        )
+    return base
+
+
 def import_adapter(
     writer: Writer, data_dir: Path, examined: Examined, name: str, *, anyway: bool = False, notes: str | None = None
 ) -> Registered:

@@ -14,7 +14,7 @@ from engine.launch.readiness import api_key
 from engine.records import Installation, ServerSpec
 from engine.text import clean
 from lora.adapter_findings import Finding
-from lora.importing import Examined, examine_version, require_base
+from lora.importing import Examined, base_for, examine_version, require_base
 from lora.ranks import DEFAULT_MAX_RANK
 from lora.records import LoraError
 from store.records import AdapterRecord
@@ -79,6 +79,8 @@ def to_serve(
     names = served_names(adapters)
     require_base(base)
     served_base = base or _common_base(adapters)
+    if base is None:
+        base_for(adapters[0], None)
     if base is None and not anyway:
         for adapter in adapters:
             _require_same_base(adapter, served_base)

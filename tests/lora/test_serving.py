@@ -9,6 +9,8 @@ import pytest
 from engine.launch.model import model_hash
 from engine.records import Installation, ServerSpec
 from engine.signature import SignatureBroken
+from lora.base_model import BaseUnknown
+from lora.importing import base_for
 from lora.records import LoraError
 from lora.registry import Origin, register
 from lora.rollback import target_of
@@ -115,6 +117,20 @@ def test_another_base_is_refused_unless_it_is_meant(tmp_path: Path, base: Path) 
     other = kept(tmp_path, write_model(tmp_path / "other"), "stranger")
     with pytest.raises(LoraError, match="serve each on its own base"):
         served(tmp_path, adapter, other)
+
+
+def test_a_base_that_has_moved_is_told_of_before_anything_else(tmp_path: Path, base: Path) -> None:
+    adapter = kept(tmp_path, base, "helper")
+    moved = base.rename(tmp_path / "moved")
+    with pytest.raises(BaseUnknown, match=r"the base of helper@1 is gone from .*/base: put it back, or say"):
+        served(tmp_path, adapter)
+    with pytest.raises(BaseUnknown, match="gone from"):
+        base_for(adapter, None)
+    assert base_for(adapter, str(moved)) == str(moved)
+    assert served(tmp_path, adapter, base=str(moved)).base == str(moved)
+    with pytest.raises(BaseUnknown, match="is no folder"):
+        base_for(adapter, str(base))
+    assert base_for(an_adapter(base_model="org/hub-name"), None) == "org/hub-name"
 
 
 def test_names_stay_the_same_over_versions_and_are_told_apart_side_by_side() -> None:

@@ -5,6 +5,7 @@ import os
 
 from lora.evaluating import create_evaluation, start_evaluation
 from lora.evaluation import EvaluationSettings
+from lora.importing import base_for
 from lora.own_data import own_data
 from lora.records import Message
 from lora.training_python import training_python
@@ -26,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
             adapter = reader.adapter(args.adapter)
             data = own_data(reader, place, adapter, args.dataset, args.data)
         python = training_python(args.python, args.vllm, os.environ)
-        number = create_evaluation(place, adapter, args.base or adapter.base_model, data, python, settings)
+        number = create_evaluation(place, adapter, base_for(adapter, args.base), data, python, settings)
         start_evaluation(place, number)
     if not args.no_wait:
         return follow_evaluation(place, number, form="result" if args.json else "lines")

@@ -8,6 +8,7 @@ from typing import Any
 from engine.launch.installation import find_vllm
 from engine.launch.model import check_model
 from engine.text import clean
+from lora.importing import base_for
 from lora.serving import given_rank, to_serve
 from store.private_files import write_new_private
 from tui.commands.lora_serve import findings_told
@@ -37,7 +38,7 @@ def _plan(args: argparse.Namespace) -> Plan:
     with reading(place) as reader:
         adapters = [reader.adapter(word) for word in args.adapters]
     installation = find_vllm(args.vllm, os.environ)
-    base = args.base or adapters[0].base_model
+    base = base_for(adapters[0], args.base)
     check_model(base)
     given: dict[str, Any] = dict(spec_of([base, *(args.rest or ())]).flags)
     with findings_told():

@@ -15,6 +15,7 @@ from engine.launch.model import check_model
 from engine.launch.readiness import api_key, base_url
 from engine.records import Installation, ServerSpec
 from engine.text import clean
+from lora.importing import base_for
 from lora.running import Running, open_api, put, require_takes
 from lora.server_api import ServerApi
 from lora.serving import (
@@ -97,7 +98,7 @@ def _planned(
 ) -> tuple[ServerSpec, Serving]:
     """The server to be started. Raises before anything is, where vLLM would refuse it or serve something else."""
     rest = list(args.rest or ())
-    base = args.base or adapters[0].base_model
+    base = base_for(adapters[0], args.base)
     check_model(base)
     given = spec_of([base, *rest])
     with findings_told():
