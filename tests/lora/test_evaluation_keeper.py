@@ -1,23 +1,29 @@
 """Evaluations under real keepers, with a stand-in for the script: what is killed, and by whom, and what goes on."""
 
+import asyncio
 import json
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from engine.keeper import journal
 from engine.preflight.ours import read_ours
 from engine.processes.process import is_alive, marked
 from engine.signature import SignatureBroken
 from lora.evaluating import LOG, BasisChanged, start_evaluation, stop_evaluation
 from lora.evaluation import EvaluationSettings
+from lora.evaluation_keeper import EvaluationKeeper
 from lora.process_life import JOB
 from lora.records import LoraError, Message
-from store.database import open_writer
+from store.database import open_reader, open_writer
 from store.location import database_file
 from store.records import EvaluationRecord
 from tests.lora.evaluation_world import EvaluationWorld
+from tests.lora.full_writer import Full
 
 
 @pytest.fixture
@@ -191,7 +197,7 @@ def test_nothing_that_fits_is_one_line(world: EvaluationWorld) -> None:
 
 
 def test_a_python_that_lacks_what_is_needed_says_so(world: EvaluationWorld) -> None:
-    world.python.write_text("#!/bin/sh\necho 'ModuleNotFoundError: No module named peft' >&2\nexit 3\n")
+    world.python.write_text("#!/bin/sh\necho 'ModuleNotFoundError: No module named peft' >&2\nexit 4\n")
     job = world.over(number := world.begin())
     assert job.state == "failed"
     assert "No module named peft" in (job.message or "")
@@ -239,6 +245,34 @@ def test_a_number_is_free_of_results_that_came_without_work(world: EvaluationWor
     number = world.begin()
     world.over(number)
     assert [found.id for found in world.results()] == [1, 2]
+
+
+async def test_a_result_waits_for_a_store_that_is_full(world: EvaluationWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.play(pace=0.3)
+    monkeypatch.setenv("LLMTUNE_STAND_IN", world.environ["LLMTUNE_STAND_IN"])
+    monkeypatch.setattr(journal, "TRY_AGAIN_S", 0.05)
+    number, database = world.made(), database_file(world.place)
+    with open_writer(database) as real, open_reader(database) as reader:
+        writer = Full(real)
+        keeper = EvaluationKeeper(world.place, reader.evaluation_job(number), writer, reader)  # type: ignore[arg-type]
+        keeper.take_over()
+        working = asyncio.create_task(keeper.work())
+
+        async def until(is_so: Callable[[dict[str, Any]], bool]) -> None:
+            async with asyncio.timeout(30):
+                while not is_so(await keeper.commands()["status"]({})):  # noqa: ASYNC110
+                    await asyncio.sleep(0.02)
+
+        await until(lambda _: (reader.evaluation_job(number).done or 0) >= 1)
+        writer.full = True
+        await until(lambda status: status["blocked"] is not None)
+        await until(lambda status: status["at"] == "after 6 of 6 records")
+        assert not reader.evaluations()
+        writer.full = False
+        async with asyncio.timeout(15):
+            await working
+        assert reader.evaluation_job(number).state == "done"
+        assert [found.id for found in reader.evaluations()] == [number]
 
 
 def test_questions_of_ones_own_are_asked(world: EvaluationWorld) -> None:

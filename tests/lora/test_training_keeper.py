@@ -4,7 +4,6 @@ import asyncio
 import os
 import signal
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,9 +18,8 @@ from lora.records import LoraError, TrainingSettings
 from lora.training import DataChanged, create_training, start_keeper, stop_training
 from lora.training_life import LOG
 from store.database import open_reader, open_writer
-from store.errors import StoreFull
 from store.location import database_file
-from store.writer import Writer
+from tests.lora.full_writer import Full
 from tests.lora.training_world import World
 
 
@@ -172,19 +170,6 @@ def test_what_a_dead_keeper_left_is_stopped_without_one(world: World) -> None:
         stop_training(world.place, number)
 
 
-class Full:
-    """A writer whose disk fills up."""
-
-    def __init__(self, writer: Writer) -> None:
-        self._writer = writer
-        self.full = False
-
-    def __getattr__(self, name: str) -> Any:
-        if self.full and name in ("insert", "update"):
-            raise StoreFull("the disk is full")
-        return getattr(self._writer, name)
-
-
 async def test_a_store_that_takes_nothing_holds_up_no_stop(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.play(pace=0.2)
     monkeypatch.setenv("LLMTUNE_STAND_IN", world.environ["LLMTUNE_STAND_IN"])
@@ -243,7 +228,7 @@ def test_lines_that_are_none_change_nothing(world: World) -> None:
 
 
 def test_a_python_that_does_not_run_says_so(world: World) -> None:
-    Path(world.python.python).write_text("#!/bin/sh\necho 'No module named torch' >&2\nexit 3\n")
+    Path(world.python.python).write_text("#!/bin/sh\necho 'No module named torch' >&2\nexit 4\n")
     training = world.over(number := world.begin())
     assert training.state == "failed"
     assert "No module named torch" in (training.message or "")
