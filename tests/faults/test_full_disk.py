@@ -1,8 +1,6 @@
 """A disk that is really full in the midst of a sweep: nothing is lost, and it goes on when space returns."""
 
 import os
-import subprocess
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,31 +11,12 @@ from engine.launch.installation import find_vllm
 from store.clock import format_utc
 from store.database import open_reader, open_writer
 from store.errors import StoreFull
+from tests.faults.filling import fill
 from tests.faults.stand_in_vllm import make_installation, make_model
 from tests.faults.world import PLAN, World, until
 from tests.store.examples import a_sample, a_server
 from tuning.plans.plan_file import read_plan
 from tuning.sessions import create_session, start_keeper
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 3 MiB of its own, mounted for the test."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(place)], check=True)
-    yield place
-    subprocess.run(["umount", "--lazy", str(place)], check=True)
-
-
-def fill(path: Path) -> None:
-    """Take all the space there is."""
-    with path.open("wb", buffering=0) as filler:
-        try:
-            while True:
-                filler.write(b"\0" * 4096)
-        except OSError:
-            return
 
 
 @pytest.mark.faults

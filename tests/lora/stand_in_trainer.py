@@ -3,7 +3,8 @@ faults that a real one does not show on demand. LLMTUNE_STAND_IN is JSON:
 
     {"steps": 8, "pace": 0.05, "at": {"4": "kill" | "crash" | "sick" | "silent" | "hang" | "garbage" | "nan" |
                                                "half" (killed while it writes a checkpoint) | "full" (no line more)},
-     "deaf": true (heeds no SIGTERM), "once": "file that, where it is there, keeps faults away"}
+     "rank": 4 (of its adapter), "deaf": true (heeds no SIGTERM),
+     "once": "file that, where it is there, keeps faults away"}
 
 The loss of step n is 1/n, whatever it was gone on from.
 """
@@ -16,7 +17,7 @@ import time
 from pathlib import Path
 
 from lora.standalone.llmtune_telling import DISK_FULL
-from tests.lora.made_adapters import write_adapter
+from tests.lora.made_adapters import tiny_factors, write_adapter
 
 MARK = "llmtune_whole.json"
 
@@ -78,7 +79,8 @@ def main() -> int:
             tell("stopped", step=step)
             return 0
     tell("eval", step=steps, eval_loss=0.5)
-    write_adapter(output / "adapter")
+    rank = script.get("rank", 4)
+    write_adapter(output / "adapter", tiny_factors(rank), r=rank)
     tell("done", step=steps, steps=steps, adapter=str(output / "adapter"), loss=0.125, seconds=float(steps))
     return 0
 
