@@ -29,6 +29,9 @@ export VLLM_NO_USAGE_STATS := 1
 
 FAST := not vllm and not faults and not long and not benchmark
 
+# Each worker, and each of the hundreds of processes that the tests start, would compile all modules anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help setup demo test test-fast test-faults test-vllm test-long bench lint wheel clean python-ok
 
 help:
@@ -67,7 +70,7 @@ lint: $(VENV_STAMP)
 	@$(BIN)/mypy
 
 test-fast: $(VENV_STAMP)
-	@$(BIN)/pytest -n auto -m "$(FAST)" $(ARGS)
+	@$(BIN)/pytest -n auto --dist worksteal --ignore tests/benchmarks -m "$(FAST)" $(ARGS)
 
 test-faults: $(VENV_STAMP)
 	@$(BIN)/pytest -m "faults and not long" $(ARGS)

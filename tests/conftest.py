@@ -1,5 +1,6 @@
 """What all tests share: a data directory of their own, and the real vLLM and model that `make setup` prepares."""
 
+import math
 import os
 from pathlib import Path
 
@@ -10,6 +11,12 @@ from engine.launch.model import check_model
 from engine.records import EngineError, Installation
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Workers of `-n auto`: half as many again as cores, since keepers, beats and servers are waited for in real time.
+    With more the load itself makes tests wait, and each worker imports everything, for three seconds."""
+    return math.ceil(1.5 * len(os.sched_getaffinity(0)))
 
 
 @pytest.fixture(autouse=True)
