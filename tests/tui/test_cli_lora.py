@@ -34,7 +34,7 @@ def test_nothing_is_listed_before_anything_is_kept(place: Path, capsys: pytest.C
     assert main(["lora", "list"]) == 0
     assert capsys.readouterr().out.startswith("there is no adapter yet: llmtune lora prepare FILE")
     assert main(["lora", "list", "--json"]) == 0
-    assert answer(capsys) == {"schema": 1, "adapters": [], "trainings": [], "datasets": []}
+    assert answer(capsys) == {"schema": 1, "adapters": [], "trainings": [], "datasets": [], "evaluations": []}
     assert not (place / "llmtune.db").exists()
 
 
