@@ -14,6 +14,9 @@ _LOST = frozenset({"NVMLError_GpuIsLost", "NVMLError_ResetRequired"})
 _GONE = frozenset({"NVMLError_Uninitialized", "NVMLError_DriverNotLoaded", "NVMLError_LibRmVersionMismatch"})
 
 
+LIBRARY = "libnvidia-ml.so.1"
+
+
 class GpuLost(Exception):
     """The GPU that was asked is there no more; its text is what NVML said."""
 
@@ -23,7 +26,14 @@ class NvmlGone(Exception):
 
 
 def load_nvml() -> Any:
-    """The `pynvml` module of nvidia-ml-py. Raises ImportError where that is not installed."""
+    """The `pynvml` module of nvidia-ml-py. Raises ImportError where that is not installed, and NvmlGone where there is
+    no driver: the module, of 2 MiB, is then not loaded."""
+    import ctypes
+
+    try:
+        ctypes.CDLL(LIBRARY)
+    except OSError:
+        raise NvmlGone("No GPU: no NVIDIA driver here (NVML Shared Library Not Found).") from None
     import pynvml
 
     return pynvml

@@ -1,5 +1,6 @@
 import dataclasses
 import math
+import sys
 import threading
 from typing import Any
 
@@ -207,6 +208,19 @@ def test_without_the_library_s_module(monkeypatch: pytest.MonkeyPatch) -> None:
     reading = reader(None).read()
     assert reading.gpus == ()
     assert reading.note == "GPU not readable: the module pynvml (package nvidia-ml-py) is not installed."
+
+
+def test_without_a_driver_the_library_s_module_is_not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.gpus.nvml.LIBRARY", "libnot-there.so.1")
+    monkeypatch.delitem(sys.modules, "pynvml", raising=False)
+    clock = Clock()
+    gpus = reader(None, clock)
+    assert gpus.read().note == "No GPU: no NVIDIA driver here (NVML Shared Library Not Found)."
+    assert "pynvml" not in sys.modules
+    monkeypatch.setattr(gpu_module, "load_nvml", FakeNvml)  # it was installed meanwhile
+    clock.seconds += START_AGAIN_S
+    reading = gpus.read()
+    assert (reading.note, bool(reading.gpus)) == (None, True)
 
 
 def test_the_module_of_nvidia_ml_py_is_read_without_raising() -> None:
