@@ -101,7 +101,8 @@ def test_we_are_never_among_what_is_to_be_ended() -> None:
     assert find_ours(None, None, "", [myself]) == []
 
 
-async def test_released_means_port_free_and_gpu_memory_flat() -> None:
+async def test_released_means_port_free_and_gpu_memory_flat(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.stop._GPU_EVERY_S", 0.05)
     readings = iter([19.5, 19.5, 8.0, 3.0, 1.01, 1.0, 1.0, 1.0, 1.0])
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
@@ -115,8 +116,9 @@ async def test_released_means_port_free_and_gpu_memory_flat() -> None:
     assert await wait_released("127.0.0.1", port, lambda: next(ever), timeout_s=0.6) == (True, False)
 
 
-async def test_gpu_memory_whose_readings_come_and_go_is_waited_for() -> None:
+async def test_gpu_memory_whose_readings_come_and_go_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """While NVML is started anew there is no reading: that is not the same as memory that nobody can read."""
+    monkeypatch.setattr("engine.stop._GPU_EVERY_S", 0.05)
     port = free_port("127.0.0.1", 8600)
     readings = iter([19.5, None, None, 19.5, 19.5, None, 19.5, 2.0, 1.0, 1.0, None, 1.0, 1.0, 1.0, 1.0, 7.0])
     assert await wait_released("127.0.0.1", port, lambda: next(readings)) == (True, True)

@@ -112,7 +112,8 @@ def test_a_vllm_that_is_none_or_too_old(
     assert not (place / "llmtune.db").exists()
 
 
-def test_a_port_that_is_taken(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_port_that_is_taken(place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.processes.ports._ANSWER_WITHIN_S", 0.2)  # it takes connections and says nothing
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert main(["server", "start", "--", "./model", "--port", str(port)]) == 1
