@@ -7,7 +7,8 @@ import pytest
 
 from engine.explain import explain
 from engine.failures.table import CLASSES
-from tests.engine.failure_texts import CACHE, LOADED, OOM, READY, TEXTS, V0_19, V0_25, Text, info
+from tests.engine.failure_texts.table import TEXTS
+from tests.engine.failure_texts.text import CACHE, LOADED, OOM, READY, V0_19, V0_25, Text, info
 from tests.engine.log_forms import FORMS, Form, v0_25_1
 from tests.engine.observed import CPU, H200
 
