@@ -1,9 +1,10 @@
 """How much memory a training needs, from the base's config and the settings alone.
 
 Weights and optimizer are counted. Activations are those that autograd keeps for the backward pass of a decoder with
-frozen weights and LoRA factors in float32, as counted by saved-tensor hooks over transformers 5.19 and peft 0.21 (a
-test counts them again): a frozen layer keeps no input, a LoRA its own in float32, and once more after a dropout. What
-the loss and a block take beyond that was read off torch's allocations.
+frozen weights and LoRA factors in float32, computed under autocast where that is in 16 bits, as counted by saved-tensor
+hooks over transformers 5.19 and peft 0.21 (a test counts them again): a frozen layer keeps no input, a LoRA its own,
+and what a dropout left out of it. What the loss and a block take beyond that, and what the allocator holds but cannot
+use, was read off eight trainings on an H200 (docs/results/h200): each held 0.6 to 6 % less than is said here.
 """
 
 from dataclasses import dataclass
@@ -20,11 +21,17 @@ NF4_BYTES = 0.5 + 1 / 64 + 4 / (64 * 256)
 # Of a trained number: itself, its gradient, and AdamW's two moments, each in float32.
 TRAINED_BYTES = 4 + 4 + 8
 # CUDA's context and libraries; on the processor Python with torch and transformers, and what it has freed but keeps.
-CONTEXT_GIB = {True: 0.6, False: 1.2}
+CONTEXT_GIB = {True: 0.75, False: 1.2}
 # Going back through a block takes as much again for gradients on their way.
 IN_FLIGHT = 0.3
-# Blocks that the allocator keeps and cannot use.
-FRAGMENTS = 0.1
+# Blocks that the allocator keeps and cannot use, by whether on a GPU (there with segments that grow, as the trainer
+# asks for); on a GPU also the place of the logits in float32, once.
+FRAGMENTS = {True: 0.05, False: 0.1}
+LOGITS_KEPT = {True: 4, False: 0}
+# A dropout keeps which inputs it let through: a byte each on a GPU, a float32 on the processor.
+DROPOUT_BYTES = {True: 1, False: 4}
+# A block keeps as much more on a GPU, of each number of its width.
+ON_GPU = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +48,7 @@ def training_memory(base: BaseModel, settings: TrainingSettings, gpu: bool) -> M
     width = bytes_of(settings.dtype, gpu)
     tokens = settings.batch * settings.max_length
     targets = target_layers(base, settings.targets)
-    one_block = block_bytes(base, targets, settings.dropout > 0, width)
+    one_block = block_bytes(base, targets, settings.dropout > 0, width, gpu)
     if settings.gradient_checkpointing:
         kept, at_work = float(base.layers * base.width * width), one_block * (1 + IN_FLIGHT)
     else:
@@ -49,12 +56,13 @@ def training_memory(base: BaseModel, settings: TrainingSettings, gpu: bool) -> M
     # The logits are gone again when the blocks are gone through backwards.
     activations = tokens * (kept + max(at_work, logit_bytes(base)))
     workspace = max(layer.parameters for layer in base.linears) * width if settings.quantization == "nf4" else 0
+    workspace += tokens * base.vocabulary * LOGITS_KEPT[gpu]
     trained = adapter_size(base, settings.r, settings.targets).trainable * TRAINED_BYTES
     parts = (
         ("weights", weight_bytes(base, settings.quantization == "nf4", width) / GIB),
         ("adapter and its optimizer", trained / GIB),
         ("activations", activations / GIB),
-        ("workspace", (workspace + FRAGMENTS * activations) / GIB),
+        ("workspace", (workspace + FRAGMENTS[gpu] * activations) / GIB),
         ("CUDA" if gpu else "libraries", CONTEXT_GIB[gpu]),
     )
     return MemoryNeeded(sum(gib for _, gib in parts), parts)
@@ -74,18 +82,18 @@ def weight_bytes(base: BaseModel, nf4: bool, width: int) -> float:
     return base.linear_parameters * NF4_BYTES + (base.parameters - base.linear_parameters) * width
 
 
-def block_bytes(base: BaseModel, targets: tuple[Linear, ...], dropout: bool, width: int) -> float:
+def block_bytes(base: BaseModel, targets: tuple[Linear, ...], dropout: bool, width: int, gpu: bool) -> float:
     """What one block keeps of a token for the backward pass, on average over the blocks: of its own the norms' inputs
     in float32, queries, keys, values and the attention's output, and three of the feed-forward's; of each LoRA its
-    input in float32, again after a dropout."""
+    input in the dtype of computation, and what a dropout let through."""
     leaves = {layer.leaf: layer for layer in base.linears[: len(base.linears) // base.layers]}
     attention = leaves["o_proj"].inputs
     fused = leaves.get("qkv_proj")
     both = fused.outputs - attention if fused is not None else 2 * leaves["k_proj"].outputs
     own = 8 * base.width + width * (2 * attention + both + 3 * base.feed_forward)
     inner = [layer for layer in targets if layer.name.startswith("model.layers.")]
-    lora = sum(layer.inputs for layer in inner) / base.layers * 4 * (2 if dropout else 1)
-    return own + lora
+    lora = sum(layer.inputs for layer in inner) / base.layers * (width + (DROPOUT_BYTES[gpu] if dropout else 0))
+    return own + lora + (ON_GPU * base.width if gpu else 0)
 
 
 def logit_bytes(base: BaseModel) -> float:

@@ -39,7 +39,8 @@ def saved_bytes(case: dict[str, Any], layers: int) -> int:
         return tensor
 
     tokens = torch.randint(0, shape["vocab_size"], (1, case["tokens"]))
-    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+    # As the Trainer computes in 16 bits.
+    with torch.autocast("cpu", torch.bfloat16), torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         model(input_ids=tokens, labels=tokens, use_cache=False)
     return sum(size for size, _ in kept.values())
 

@@ -157,6 +157,22 @@ def test_a_training_sees_the_first_gpu_alone(
     assert trainer.os.environ["CUDA_VISIBLE_DEVICES"] == one
 
 
+@pytest.mark.parametrize("own", [None, "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF"])
+def test_memory_is_held_in_segments_that_grow_unless_a_person_has_said_otherwise(
+    trainer: ModuleType, monkeypatch: pytest.MonkeyPatch, own: str | None
+) -> None:
+    for name in ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF"):
+        monkeypatch.setenv(name, "")  # so that what is set below is taken back
+        monkeypatch.delenv(name)
+    if own is not None:
+        monkeypatch.setenv(own, "max_split_size_mb:128")
+    trainer.growing_segments()
+    told = {name: value for name, value in trainer.os.environ.items() if name.endswith("ALLOC_CONF")}
+    assert told == (
+        {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"} if own is None else {own: "max_split_size_mb:128"}
+    )
+
+
 def test_the_dtype_is_what_the_device_has() -> None:
     assert choose_dtype("auto", True, True) == "bfloat16"
     assert choose_dtype("auto", True, False) == "float16"
