@@ -2,10 +2,15 @@
 
 import json
 import os
+import re
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
+from engine.keeper.lock import KeeperLock
+from engine.keeper.places import keeper_places
+from engine.processes.process import identify
 from store.database import open_writer
 from tests.lora.made_adapters import tiny_factors, write_adapter, write_model
 from tests.store.examples import a_dataset, a_training, an_adapter
@@ -159,3 +164,19 @@ def test_trainings_and_datasets_are_listed_too(place: Path, capsys: pytest.Captu
         assert isinstance(listed[table], list)
         assert [entry["id"] for entry in listed[table]] == [1]
         assert os.path.isabs(listed[table][0]["path"])
+
+
+def test_a_training_that_nobody_keeps_is_not_listed_as_running(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    me = identify(os.getpid())
+    assert me is not None
+    with open_writer(place / "llmtune.db") as writer:
+        data = writer.insert(a_dataset())
+        for name, process in (("kept", {}), ("alone", asdict(me)), ("left", {})):
+            writer.insert(a_training(data, name=name, **process))
+    lock = KeeperLock.acquire(keeper_places(place, "training", 1).lock)
+    assert lock is not None
+    assert main(["lora", "list"]) == 0
+    out = capsys.readouterr().out
+    for words in (r"1 +kept +running ", r"2 +alone +computes on ", r"3 +left +interrupted "):
+        assert re.search(words, out), out
+    lock.release()

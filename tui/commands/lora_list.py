@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from engine.keeper.client import is_running
 from engine.text import clean
-from lora.process_life import Life
+from lora.work import Work
 from store.errors import NotFound
 from store.evaluation_job import EvaluationJobRecord
 from store.records import AdapterRecord, DatasetRecord, TrainingRecord
@@ -17,6 +16,7 @@ from tui.commands.lora_text import adapter_json
 from tui.commands.places import data_place, reading
 from tui.format import called, local_minute, number
 from tui.lora.examined import megabytes, parameters_text
+from tui.lora.held import held_by
 from tui.output import columns, say, say_json
 
 DONE = 0
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
             }
         )
         return DONE
-    tables = [_adapters(adapters), _trainings(trainings), _evaluations(evaluations, place), _datasets(datasets)]
+    tables = [_adapters(adapters), _trainings(trainings, place), _evaluations(evaluations, place), _datasets(datasets)]
     if not any(tables):
         say(
             "there is no adapter yet: llmtune lora prepare FILE makes data ready for one, llmtune lora import keeps one"
@@ -74,13 +74,13 @@ def _adapters(adapters: Sequence[AdapterRecord]) -> list[str]:
     return columns(header, rows, frozenset({3, 4})) if rows else []
 
 
-def _trainings(trainings: Sequence[TrainingRecord]) -> list[str]:
+def _trainings(trainings: Sequence[TrainingRecord], place: Path) -> list[str]:
     header = ["training", "name", "state", "step", "loss", "base", "began"]
     rows = [
         [
             str(training.id),
             clean(training.name, _NAME_W),
-            training.state,
+            _state(training, place),
             f"{number(training.step)}/{number(training.steps)}",
             number(training.loss, 4),
             called(clean(training.base_model), _NAME_W),
@@ -107,11 +107,11 @@ def _evaluations(jobs: Sequence[EvaluationJobRecord], place: Path) -> list[str]:
     return columns(header, rows, frozenset({3})) if rows else []
 
 
-def _state(job: EvaluationJobRecord, place: Path) -> str:
+def _state(work: Work, place: Path) -> str:
     """As the row has it; of one that nobody keeps, whether it computes on."""
-    if job.state != "running" or is_running(place, "evaluation", job.id or 0):
-        return job.state
-    return "computes on" if Life.left(job) is not None else "interrupted"
+    if work.state != "running" or (held := held_by(place, work)) == "kept":
+        return work.state
+    return "computes on" if held == "alone" else "interrupted"
 
 
 def _datasets(datasets: Sequence[DatasetRecord]) -> list[str]:
