@@ -5,6 +5,7 @@ from tui.legend import Number
 LEGEND = (
     Number("step", "updates of the weights made, of all there are to be"),
     Number("loss", "mean of -log p of the answers' tokens in nats; of an adapter on data it was not trained on"),
+    Number("◐ n %", "of an adapter: so much of an evaluation of it is done; ! where no keeper holds that"),
     Number("mean of n", "of the newest n training losses, a sixth of the steps so far: one batch says little"),
     Number("eval", "the same on the validation part, as of the newest evaluation (● in the curve)"),
     Number("left", "at the pace of the newest 20 steps, without evaluations; of an ended training when it began"),
