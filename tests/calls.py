@@ -6,7 +6,7 @@ from types import FrameType
 
 
 def calls(work: Callable[[], object]) -> int:
-    """Calls of functions, Python's own too, while `work` runs on this thread; 100,000 take some hundredths of a second."""
+    """Calls of functions, Python's own too, while `work` runs on this thread; a hundred thousand take some 0.03 s."""
     made = 0
 
     def count(frame: FrameType, event: str, argument: object) -> None:
