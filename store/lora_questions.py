@@ -44,6 +44,10 @@ class LoraQuestions(ABC):
         found = self._select(AdapterRecord, "name = ? AND deleted_at IS NULL", (name,))
         return sorted(found, key=lambda adapter: adapter.version)
 
+    def adapters_ever(self) -> list[AdapterRecord]:
+        """All versions of all names, those that were deleted among them, in the order they came."""
+        return self._select(AdapterRecord)
+
     def adapter(self, word: int | str) -> AdapterRecord:
         """The adapter that a person means: `name@version`, `name` (its highest version) or, failing that, the number of
         its row; else NotFound, which says what there is of that name, or when it was deleted."""

@@ -13,6 +13,7 @@ from engine.keeper.journal import Journal
 from engine.launch.adapter_flags import modules
 from engine.records import Installation
 from engine.signature import SignatureBroken
+from lora.deletion import delete_version
 from lora.registry import Origin, adapter_folder, register
 from store.clock import utc_now
 from store.database import open_reader, open_writer
@@ -101,6 +102,16 @@ def test_a_session_is_not_even_made_of_an_adapter_that_has_changed(place: Path, 
     served = replace(plan(grid={}), server={"lora-modules": [f"chat={folder}"]}, explicit_candidates=())
     with pytest.raises(SignatureBroken, match=CHANGED):
         create_session(place, served, "", INSTALLATION)
+    assert sessions(place) == []
+
+
+def test_a_session_is_not_made_of_an_adapter_that_was_deleted(
+    place: Path, folder: Path, adapter: AdapterRecord
+) -> None:
+    with open_writer(database_file(place)) as writer, open_reader(database_file(place)) as reader:
+        delete_version(writer, reader, place, adapter)
+    with pytest.raises(SignatureBroken, match=r"chat@1 cannot be served: it was deleted at 20\d\d-"):
+        create_session(place, session_plan(folder), "", INSTALLATION)
     assert sessions(place) == []
 
 

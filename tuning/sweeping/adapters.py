@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.launch.adapter_flags import FLAG, modules
-from engine.signature import require_signature
+from engine.signature import SignatureBroken, require_signature
 from store.reader import Reader
 from store.records import AdapterRecord
 
@@ -35,9 +35,13 @@ class SignedAdapters:
 
     def require_unchanged(self, *servers: Mapping[str, Any]) -> None:
         """Read all files of the adapters that servers with such flags would load: a second for a gigabyte. Raises
-        SignatureBroken for one that is not what was registered, EngineError for a folder that cannot be read."""
+        SignatureBroken for one that is not what was registered or was deleted, EngineError for a folder that cannot be
+        read."""
         wanted = {folder: adapter for flags in servers for folder, adapter in self.among(flags)}
         for folder, adapter in wanted.items():
+            if adapter.deleted_at is not None:
+                when = adapter.deleted_at[:16].replace("T", " ")
+                raise SignatureBroken(f"{adapter.label} cannot be served: it was deleted at {when} UTC")
             hashes = adapter.raw.get("files")
             known = hashes if isinstance(hashes, Mapping) else {}
             require_signature(folder, adapter.signature, known, adapter.label)
@@ -47,8 +51,8 @@ NO_ADAPTERS = SignedAdapters()
 
 
 def signed_adapters(reader: Reader, data_dir: Path) -> SignedAdapters:
-    """All versions that are registered in `data_dir` now. Raises StoreError."""
-    return SignedAdapters({_real(str(data_dir / each.path)): each for each in reader.adapters()})
+    """All versions that were ever registered in `data_dir`. Raises StoreError."""
+    return SignedAdapters({_real(str(data_dir / each.path)): each for each in reader.adapters_ever()})
 
 
 def servers_of(server: Mapping[str, Any], candidates: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
