@@ -109,9 +109,9 @@ def _where(found: TrainingDetails) -> Row:
         (f"  step {number(finite(at))} of {number(finite(progress.planned))}", PLAIN),
     ]
     if computes(training, found.held):
-        doing = progress.doing
-        left = f"about {span(progress.seconds_left())} left"
-        pieces.append((f"  {left if doing is None else doing_text(doing)}", PLAIN))
+        left = progress.seconds_left()
+        about = f"about {span(left)} left" if left is not None else "time left not known yet"
+        pieces.append((f"  {about if progress.doing is None else doing_text(progress.doing)}", PLAIN))
     return tuple(pieces)
 
 

@@ -1,6 +1,7 @@
 """Trainings, adapters and data sets as lines and details."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,10 @@ def test_what_takes_long_beside_the_steps_is_said(doing: Doing, state: str, said
     top = text_of(detail_rows(details, 100, 20)[0])
     assert said in top
     assert "left" not in top
+    steps = replace(details, progress=replace(progress, doing=None))
+    assert "about 8:52 left" in text_of(detail_rows(steps, 100, 20)[0])
+    early = replace(details, progress=Progress(progress.steps[:1], 540))
+    assert "time left not known yet" in text_of(detail_rows(early, 100, 20)[0])
     gone = TrainingDetails(a_training(id=1), "left", progress)
     assert said not in shown(detail_rows(gone, 100, 20)), "whoever has ended does nothing any more"
 
