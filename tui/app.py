@@ -15,9 +15,9 @@ from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.reactive import reactive
 from textual.screen import Screen
-from textual.timer import Timer
 
 from store.location import database_file
+from tui.collector import Collector
 from tui.messages import GoingOn, StoreFailed, StoreRead
 from tui.palette import app_commands
 from tui.parting import parting_words
@@ -32,7 +32,6 @@ MODE_LABELS = {"servers": "Servers", "monitor": "Monitor", "tune": "Tune", "sess
 """The screens of the number keys, in their order."""
 
 LOAD_AFTER_S = 0.5
-OPENED_S = 0.5  # by then a screen that was opened stands
 
 
 def _servers() -> "LlmtuneScreen":
@@ -125,7 +124,7 @@ class LlmtuneApp(App[object]):
         self._may_attach = False  # show a running session once we know of one, unless the person chose a screen
         self._view: LlmtuneScreen | None = None
         self._poller = Poller(database_file(data_dir), self._fed, self.post_message)
-        self._opened: Timer | None = None
+        self.collector = Collector(self)
 
     @cached_property
     def views(self) -> "ViewSource":
@@ -157,14 +156,6 @@ class LlmtuneApp(App[object]):
         chart.load()
         gc.freeze()  # as when the program began: what was imported stays
 
-    def opening(self) -> None:
-        """A screen is being made. All that it makes stays, so Python would look through everything for garbage, twice:
-        a fourth of what opening it takes. It looks when the screen stands."""
-        gc.disable()
-        if self._opened is not None:
-            self._opened.stop()
-        self._opened = self.set_timer(OPENED_S, gc.enable)
-
     def _has_session(self) -> bool:
         from store.database import open_reader
         from store.errors import StoreError
@@ -176,7 +167,7 @@ class LlmtuneApp(App[object]):
             return False
 
     def on_unmount(self) -> None:
-        gc.enable()
+        self.collector.release()
         self._poller.stop()
         for number in (signal.SIGTERM, signal.SIGHUP):
             asyncio.get_running_loop().remove_signal_handler(number)

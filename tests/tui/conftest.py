@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+import tui.collector
 from store.clock import format_utc
 from store.database import open_writer
 from store.location import database_file
@@ -20,6 +21,8 @@ from tui.app import LlmtuneApp
 
 # Each app leaves cycles of some thousand objects; collecting them as often as Python does costs a quarter of the time.
 gc.set_threshold(100_000, 50, 50)
+# Nor is each opened screen to be followed by a look through all that the tests themselves hold.
+tui.collector.OPENED_S = 60.0
 
 NOW = datetime(2026, 11, 30, 14, 2, 11, tzinfo=UTC)
 

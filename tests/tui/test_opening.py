@@ -103,12 +103,26 @@ async def test_a_new_screen_is_read_for_once(app: LlmtuneApp, filled: Path) -> N
         assert "running" in screen_text(app)
 
 
-async def test_no_garbage_is_looked_for_while_a_screen_opens(app: LlmtuneApp, filled: Path) -> None:
+async def test_no_garbage_is_looked_for_while_a_screen_opens(
+    app: LlmtuneApp, filled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tui.collector.OPENED_S", 0.2)
+    monkeypatch.setattr(app, "load_screens", lambda: None)  # which freezes what it loaded
+    frozen = gc.get_freeze_count()
     async with app.run_test(size=(140, 45)) as pilot:
         await fed(pilot, until=gc.isenabled)  # the first screen stands
+        await fed(pilot, until=lambda: gc.get_freeze_count() > frozen)
+        stands = gc.get_freeze_count()
         await pilot.press("2")
         assert not gc.isenabled()
+        await fed(pilot, until=lambda: gc.get_freeze_count() > stands)  # it is no garbage, and looked through no more
+        assert gc.isenabled()
+        stands = gc.get_freeze_count()
+        await pilot.press("e")
+        assert not gc.isenabled()
         await fed(pilot, until=gc.isenabled)
+        assert gc.get_freeze_count() <= stands  # what lies on top is taken down again
         await pilot.press("4")
         assert not gc.isenabled()
     assert gc.isenabled()  # also where one leaves meanwhile
+    assert gc.get_freeze_count() == 0

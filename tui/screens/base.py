@@ -49,7 +49,7 @@ class LlmtuneScreen(Screen[None], Late):
 
     def __init__(self) -> None:
         super().__init__()
-        self.app.opening()
+        self.app.collector.hold()
         # Textual takes a new screen for one that missed a change of theme, and reads all CSS anew and applies it to all
         # that stands, which doubles the time to open it. Its own rules are added as it is mounted.
         self._css_update_count = self.app._css_update_count
