@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.launch.environment import child_environ
+from engine.launch.ask_python import ask_python
 from engine.records import Installation
 
 _WITHIN_S = 30.0
@@ -31,16 +31,7 @@ class ModelSource:
 def vllm_folder(installation: Installation, environ: Mapping[str, str]) -> Path | None:
     """The folder of the package `vllm` in an installation; None where its Python does not tell."""
     try:
-        answer = subprocess.run(
-            [installation.python, "-c", _WHERE],
-            env=child_environ(installation.bin_dir, environ),
-            cwd="/",  # the folder that we were started in must not hide a package of theirs
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_WITHIN_S,
-            check=False,
-        )
+        answer = ask_python(installation.python, installation.bin_dir, _WHERE, environ, _WITHIN_S)
     except (OSError, subprocess.TimeoutExpired):
         return None
     folders = [Path(line) for line in answer.stdout.splitlines() if line.strip()]

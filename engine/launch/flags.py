@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from engine.launch.environment import child_environ
+from engine.launch.ask_python import ask_python
 from engine.records import EngineError, Installation
 from engine.text import clean
 
@@ -75,17 +75,8 @@ def _key(installation: Installation) -> str:
 
 def _asked(installation: Installation, environ: Mapping[str, str]) -> frozenset[str]:
     try:
-        answer = subprocess.run(
-            [installation.python, "-c", _ASK],
-            env=child_environ(installation.bin_dir, environ) | {"VLLM_LOGGING_LEVEL": "ERROR"},
-            cwd="/",  # the folder that we were started in must not hide a package of theirs
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=ASK_WITHIN_S,
-            check=False,
-        )
+        quiet = {**environ, "VLLM_LOGGING_LEVEL": "ERROR"}
+        answer = ask_python(installation.python, installation.bin_dir, _ASK, quiet, ASK_WITHIN_S)
     except subprocess.TimeoutExpired:
         raise EngineError(f"{installation.path} did not say its flags within {ASK_WITHIN_S:.0f} s") from None
     except OSError as error:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.launch.environment import child_environ
+from engine.launch.ask_python import ask_python
 from engine.records import Installation, VllmNotFound, VllmTooOld
 
 OLDEST = (0, 10)
@@ -139,16 +139,7 @@ def _in_venv(folder: Path) -> Path:
 def _ask(found: _Found, environ: Mapping[str, str]) -> Installation:
     path = found.path
     try:
-        answer = subprocess.run(
-            [found.python, "-c", _QUERY],
-            env=child_environ(found.bin_dir, environ),
-            cwd="/",  # the folder that we were started in must not hide a package of theirs
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_QUERY_TIMEOUT_S,
-            check=False,
-        )
+        answer = ask_python(found.python, found.bin_dir, _QUERY, environ, _QUERY_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         raise VllmNotFound(f"{found.python} did not say its vLLM version within {_QUERY_TIMEOUT_S:.0f} s") from None
     except OSError as error:

@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from engine.launch.environment import child_environ
+from engine.launch.ask_python import ask_python
 from engine.launch.installation import find_vllm
 from engine.preflight.check import Check
 from engine.records import Installation, VllmNotFound, VllmTooOld
@@ -62,16 +62,8 @@ def read_vllm(explicit: str | None, environ: Mapping[str, str]) -> VllmReading:
 
 def _read_torch(installation: Installation, environ: Mapping[str, str]) -> TorchBuild | None:
     try:
-        answer = subprocess.run(
-            [installation.python, "-c", _QUERY],
-            env=child_environ(installation.bin_dir, environ),
-            cwd="/",
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_QUERY_WITHIN_S,
-            check=True,
-        )
+        answer = ask_python(installation.python, installation.bin_dir, _QUERY, environ, _QUERY_WITHIN_S)
+        answer.check_returncode()
         told = json.loads(answer.stdout)
     except (subprocess.SubprocessError, OSError, ValueError):
         return None
