@@ -1,4 +1,4 @@
-"""The metrics of a run that are columns of the table `run`; the same names as `tuning.records.RUN_METRICS`."""
+"""The metrics of a run that are columns of the table `run`: `tuning.records.RUN_METRICS` is these names."""
 
 RUN_COLUMNS: tuple[str, ...] = (
     "total_tok_per_s",

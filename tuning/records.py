@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from store.run_columns import RUN_COLUMNS
+
 if TYPE_CHECKING:
     from tuning.judged import Judgement
 
@@ -10,29 +12,8 @@ PLAN_METRICS_HIGHER_IS_BETTER = frozenset(
     {"total_tok_per_s", "output_tok_per_s", "requests_per_s", "goodput_per_s", "prefix_hit_perc"}
 )
 
-RUN_METRICS: tuple[str, ...] = (
-    "total_tok_per_s",
-    "output_tok_per_s",
-    "requests_per_s",
-    "error_rate",
-    "goodput_per_s",
-    *(f"{stat}_{what}_ms" for what in ("ttft", "itl", "tpot", "e2el") for stat in ("mean", "median", "p90", "p99")),
-    "preemptions",
-    "prefix_hit_perc",
-    "kv_peak_perc",
-    "running_peak",
-    "waiting_peak",
-    "gpu_mem_peak_gib",
-    "gpu_power_mean_w",
-    "energy_j_per_token",
-    "client_cpu_perc",
-    "client_lag_p99_ms",
-    "duration_s",
-    "requests_completed",
-    "requests_failed",
-    "input_tokens",
-    "output_tokens",
-)
+RUN_METRICS: tuple[str, ...] = RUN_COLUMNS
+"""Each is a column of a run."""
 
 
 class PlanError(Exception):

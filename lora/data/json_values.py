@@ -58,14 +58,10 @@ def parse_list(text: str, start: int, *, alone: bool = False) -> Values:
     lines = _Lines(text)
     place = _skip(text, start + 1)
     while text[place : place + 1] != "]":
-        line = lines.at(place)
-        try:
-            value, place = _DECODER.raw_decode(text, place)
-        except (ValueError, RecursionError) as error:
-            faults.append(Fault(line, "cut_off", _why(error)))
+        behind_value = _take(text, place, lines, records, faults)
+        if behind_value is None:
             break
-        _add(line, value, records, faults)
-        place = _skip(text, place)
+        place = behind_value
         if text[place : place + 1] == ",":
             place = _skip(text, place + 1)
         elif text[place : place + 1] != "]":
@@ -85,17 +81,25 @@ def parse_stream(text: str) -> Values:
     lines = _Lines(text)
     place = _skip(text, 0)
     while place < len(text):
-        line = lines.at(place)
-        try:
-            value, place = _DECODER.raw_decode(text, place)
-        except (ValueError, RecursionError) as error:
-            faults.append(Fault(line, "cut_off", _why(error)))
+        behind_value = _take(text, place, lines, records, faults)
+        if behind_value is None:
             break
-        _add(line, value, records, faults)
-        place = _skip(text, place)
+        place = behind_value
         if text[place : place + 1] == ",":
             place = _skip(text, place + 1)
     return Values(tuple(records), tuple(faults))
+
+
+def _take(text: str, place: int, lines: "_Lines", records: list[Record], faults: list[Fault]) -> int | None:
+    """Add the value that begins at `place`; the place of what follows it. None behind a mistake: the rest is lost."""
+    line = lines.at(place)
+    try:
+        value, behind = _DECODER.raw_decode(text, place)
+    except (ValueError, RecursionError) as error:
+        faults.append(Fault(line, "cut_off", _why(error)))
+        return None
+    _add(line, value, records, faults)
+    return _skip(text, behind)
 
 
 def fields(text: str) -> Iterator[tuple[str, int, Any]]:

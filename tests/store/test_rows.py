@@ -50,10 +50,6 @@ TYPES: list[type[Record]] = [
 ]
 
 
-def test_the_columns_of_a_run_are_the_metrics_of_a_run() -> None:
-    assert RUN_COLUMNS == RUN_METRICS
-
-
 @pytest.mark.parametrize("record_type", TYPES)
 def test_a_table_has_exactly_the_columns_of_its_record(record_type: type[Record], writer: Writer) -> None:
     table = writer._connection.execute(f"PRAGMA table_info({shape(record_type).table})").fetchall()

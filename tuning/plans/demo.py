@@ -52,44 +52,41 @@ def _cpu_workloads() -> tuple[Workload, ...]:
 
     The shared prefix is two of the CPU's cache blocks of 128 tokens, or nothing would be shared.
     """
-    return (
-        Workload(
-            name="chat",
-            dataset="random",
-            requests=24,
-            max_concurrency=8,
-            repeats=2,
-            shape={"input_len": 64, "output_len": 32, "range_ratio": 0.0, "prefix_len": 0},
-        ),
-        Workload(
-            name="prefix",
-            dataset="prefix_repetition",
-            requests=24,
-            max_concurrency=8,
-            ignore_eos=True,
-            repeats=2,
-            shape={"prefix_len": 256, "suffix_len": 32, "num_prefixes": 3, "output_len": 24},
-        ),
+    return _workloads(
+        requests=24,
+        users=8,
+        chat={"input_len": 64, "output_len": 32},
+        prefix={"prefix_len": 256, "suffix_len": 32, "num_prefixes": 3, "output_len": 24},
     )
 
 
 def _gpu_workloads() -> tuple[Workload, ...]:
+    return _workloads(
+        requests=400,
+        users=64,
+        chat={"input_len": 512, "output_len": 128},
+        prefix={"prefix_len": 512, "suffix_len": 64, "num_prefixes": 8, "output_len": 128},
+    )
+
+
+def _workloads(requests: int, users: int, chat: dict[str, object], prefix: dict[str, object]) -> tuple[Workload, ...]:
+    """Prompts of one length that share nothing, and prompts that begin alike."""
     return (
         Workload(
             name="chat",
             dataset="random",
-            requests=400,
-            max_concurrency=64,
+            requests=requests,
+            max_concurrency=users,
             repeats=2,
-            shape={"input_len": 512, "output_len": 128, "range_ratio": 0.0, "prefix_len": 0},
+            shape={**chat, "range_ratio": 0.0, "prefix_len": 0},
         ),
         Workload(
             name="prefix",
             dataset="prefix_repetition",
-            requests=400,
-            max_concurrency=64,
+            requests=requests,
+            max_concurrency=users,
             ignore_eos=True,
             repeats=2,
-            shape={"prefix_len": 512, "suffix_len": 64, "num_prefixes": 8, "output_len": 128},
+            shape=prefix,
         ),
     )
