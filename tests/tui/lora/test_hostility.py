@@ -4,13 +4,16 @@ from pathlib import Path
 
 import pytest
 
+from store.evaluation_job import EvaluationJobRecord
 from store.writer import Writer
+from tests.store.examples import an_evaluation_job
 from tests.tui.conftest import fed, server
 from tests.tui.hostile import TEXTS
-from tests.tui.lora.pilot import LARGE, SMALL, Deeds, on_lora, shows
+from tests.tui.lora.pilot import LARGE, SMALL, Deeds, is_on, on_lora, shows
 from tests.tui.lora_world import SETTINGS, a_dataset, a_training, an_adapter
 from tests.tui.test_hostile import page
 from tui.app import LlmtuneApp
+from tui.widgets.confirm import Confirm
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -33,6 +36,9 @@ async def test_no_text_breaks_the_lora_screens(
     writer.insert(
         an_adapter(name=kept, base_model=kept, path="a/1", notes=kept, gpu=kept, losses={kept: 1.0}, training_id=1)
     )
+    live = {"stage": kept, "seconds_left": kept}
+    job = an_evaluation_job(1, name=kept, data=kept, path=kept, message=kept, state="running", raw={"live": live})
+    number = writer.insert(job)
     writer.insert(server(data_dir, name=kept, model=kept, command=["vllm", "--lora-modules", f"a={data_dir}/a/1"]))
     folder = data_dir / "trainings" / "1"
     folder.mkdir(parents=True)
@@ -45,7 +51,17 @@ async def test_no_text_breaks_the_lora_screens(
             await pilot.press(*step)
             await fed(pilot)
             page(pilot)
-        await pilot.press("escape", "escape")
+        await pilot.press("escape", "escape", "k")
+        await fed(pilot)
+        await pilot.press("x")
+        await is_on(pilot, Confirm)
+        page(pilot)
+        await pilot.press("n", "D")
+        await fed(pilot)
+        page(pilot)
+        writer.update(EvaluationJobRecord, number, state="failed")
+        await fed(pilot)
+        page(pilot)
         for size in ((120, 40), LARGE):
             await pilot.resize_terminal(*size)
             await fed(pilot)
