@@ -16,6 +16,7 @@ from engine.keeper.spawn import spawn_keeper
 from engine.launch.command import model_argument
 from engine.launch.local_paths import absolute_flags
 from engine.launch.model import check_model
+from engine.launch.signed_adapters import signed_adapters
 from engine.leftovers import end_leftover_server
 from engine.processes.ports import require_free
 from engine.records import EngineError, Installation, ServerSpec
@@ -34,7 +35,8 @@ def start_server(
     """Start a server that outlives this program and return its id as soon as its keeper runs; the server then loads.
 
     Paths in `spec` are read as seen from this program's folder. Secrets in it reach the server and
-    nothing that is kept. Raises EngineError in one line: model, port, keeper, a secret that is not at hand.
+    nothing that is kept. Raises EngineError in one line: model, port, keeper, a secret that is not at hand, an adapter
+    of the registry that is not what was registered.
     """
     refuse_hidden(spec)
     spec = secrets_to_env(spec)
@@ -48,6 +50,8 @@ def start_server(
     require_free(spec.host, spec.port)
     kept = redacted_spec(spec)
     with open_writer(database_file(data_dir)) as writer:
+        with open_reader(database_file(data_dir)) as reader:
+            signed_adapters(reader, data_dir).require_unchanged(spec.flags)
         record = ServerRecord(
             name=redact(name),
             state="starting",

@@ -23,6 +23,7 @@ from engine.keeper.port_lease import holding_port
 from engine.keeper.secrets import redacted_spec, take_spec
 from engine.keeper.term import run_keeper, term, whose_term
 from engine.launch.readiness import api_key
+from engine.launch.signed_adapters import SignedAdapters, signed_adapters
 from engine.leftovers import end_abandoned
 from engine.records import EngineError, Installation, LaunchFailed, ServerSpec
 from engine.samples.recorder import Recorder, gpu_used
@@ -41,7 +42,8 @@ async def _nothing(read_gpu_used: ReadGpuUsed) -> None: ...
 class ServerKeeper:
     """Holds one server up until it is told to end or the server ends by itself. A restart is another life of it.
 
-    `clear_up` is awaited before the first start: it ends what other keepers left, with what reads the GPU memory."""
+    `clear_up` is awaited before the first start: it ends what other keepers left, with what reads the GPU memory.
+    `adapters` tells which versions are registered at a restart."""
 
     def __init__(
         self,
@@ -50,6 +52,7 @@ class ServerKeeper:
         installation: Installation,
         spec: ServerSpec,
         clear_up: ClearUp = _nothing,
+        adapters: Callable[[], SignedAdapters] = SignedAdapters,
     ) -> None:
         assert record.id is not None
         self._server_id: int = record.id
@@ -58,6 +61,7 @@ class ServerKeeper:
         self._installation = installation
         self._spec = spec
         self._clear_up = clear_up
+        self._adapters = adapters
         self._environ = {**os.environ, **spec.env}
         self._gpu = GpuReader()
         self._cut = asyncio.Event()  # the life in hand is to end
@@ -147,6 +151,8 @@ class ServerKeeper:
     async def _restart(self, request: Mapping[str, Any]) -> dict[str, Any]:
         if self._ending:
             raise EngineError("the server is being stopped: start it anew when it has ended")
+        # before it ends: what runs has the right files in memory
+        await asyncio.to_thread(self._adapters().require_unchanged, self._spec.flags)
         self._again = True
         self._cut.set()
         return {"message": "restarting"}
@@ -174,7 +180,8 @@ async def keep(data_dir: Path, server_id: int, secret_spec: Mapping[str, Any] | 
         ours.writer.update(ServerRecord, server_id, **whose_term())
         journal = Journal(ours.writer, server_id=server_id)
         clear_up = partial(end_abandoned, data_dir, journal, ours.reader)
-        await hold(ServerKeeper(record, journal, installation, spec, clear_up), ours.socket)
+        adapters = partial(signed_adapters, ours.reader, data_dir)
+        await hold(ServerKeeper(record, journal, installation, spec, clear_up, adapters), ours.socket)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from engine.keeper.journal import Journal
 from engine.keeper.secrets import take_secrets
 from engine.keeper.term import close_row, run_keeper, taken_over, term
 from engine.launch.environment import child_environ, with_client_key
+from engine.launch.signed_adapters import signed_adapters
 from engine.leftovers import end_abandoned
 from engine.processes.process import MARKER_VARIABLE, boot_id
 from engine.records import EngineError
@@ -29,7 +30,6 @@ from tuning.records import Plan
 from tuning.scheduling.budget import exhausted
 from tuning.scheduling.schedule import BASELINE
 from tuning.sessions import session_installation, session_plan
-from tuning.sweeping.adapters import signed_adapters
 from tuning.sweeping.additions import why_not_added
 from tuning.sweeping.block_runs import BlockRuns
 from tuning.sweeping.controls import Controls, Interrupted

@@ -2,14 +2,16 @@
 
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from engine.keeper.client import is_running
 from engine.keeper.secrets import pass_secrets, restore_secrets
 from engine.keeper.spawn import spawn_keeper
 from engine.launch.installation import find_vllm
+from engine.launch.signed_adapters import signed_adapters
 from engine.processes.process import is_alive
 from engine.records import EngineError, Installation, ProcessIdentity
 from engine.text import clean, redact, redact_env
@@ -27,7 +29,6 @@ from tuning.plans.plan_file import plan_toml
 from tuning.plans.plan_json import plan_from_json, plan_json
 from tuning.plans.plan_secrets import hidden_text
 from tuning.records import Plan
-from tuning.sweeping.adapters import servers_of, signed_adapters
 
 MODULE = "tuning.keeper"
 
@@ -121,6 +122,11 @@ def start_keeper(
                     finished_at=utc_now(),
                 )
         raise
+
+
+def servers_of(server: Mapping[str, Any], candidates: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The flags of each server of a session: the baseline's, and each candidate's put over them."""
+    return [dict(server), *({**server, **settings} for settings in candidates)]
 
 
 def _require_no_keeper(data_dir: Path, session: SessionRecord) -> None:

@@ -1,35 +1,32 @@
 """A session serves adapters of the registry only as they were registered."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from engine.gpus.gpu import GpuReader
 from engine.keeper.journal import Journal
 from engine.launch.adapter_flags import modules
+from engine.launch.signed_adapters import signed_adapters
 from engine.records import Installation
 from engine.signature import SignatureBroken
 from lora.deletion import delete_version
-from lora.registry import Origin, adapter_folder, register
+from lora.registry import adapter_folder
 from store.clock import utc_now
 from store.database import open_reader, open_writer
 from store.location import database_file
 from store.records import AdapterRecord, SessionRecord
 from tests.engine.fake_nvml import FakeNvml
-from tests.lora.made_adapters import write_adapter
+from tests.signed import CHANGED, registered, spoil
 from tests.tuning.examples import plan
 from tuning.records import Candidate, Cell, Plan
-from tuning.sessions import create_session, start_keeper
-from tuning.sweeping.adapters import servers_of, signed_adapters
+from tuning.sessions import create_session, servers_of, start_keeper
 from tuning.sweeping.controls import Controls
 from tuning.sweeping.launching import Launching
 
 INSTALLATION = Installation("/opt/vllm", "/opt/python", ("/opt/vllm",), "/opt", "0.32.0")
-CHANGED = r"chat@1 is not what was registered: README.md was added"
 
 
 @pytest.fixture
@@ -38,18 +35,13 @@ def place(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def adapter(place: Path, tmp_path: Path) -> Iterator[AdapterRecord]:
-    with open_writer(database_file(place)) as writer:
-        yield register(writer, place, write_adapter(tmp_path / "made"), "chat", Origin("org/tiny")).adapter
+def adapter(place: Path, tmp_path: Path) -> AdapterRecord:
+    return registered(place, tmp_path / "made")
 
 
 @pytest.fixture
 def folder(place: Path, adapter: AdapterRecord) -> Path:
     return adapter_folder(place, adapter)
-
-
-def spoil(folder: Path) -> None:
-    (folder / "README.md").write_text("another")
 
 
 def session_plan(folder: Path) -> Plan:
@@ -59,33 +51,6 @@ def session_plan(folder: Path) -> Plan:
 def sessions(place: Path) -> list[SessionRecord]:
     with open_reader(database_file(place)) as reader:
         return reader.sessions()
-
-
-@pytest.mark.parametrize("form", ["chat={}", '{{"name": "chat", "path": "{}"}}'])
-def test_a_version_is_known_by_its_folder_in_each_form_that_vllm_takes(
-    place: Path, folder: Path, adapter: AdapterRecord, tmp_path: Path, form: str
-) -> None:
-    (tmp_path / "link").symlink_to(folder)
-    with open_reader(database_file(place)) as reader:
-        found = signed_adapters(reader, place)
-    for path in (folder, f"{folder}/", tmp_path / "link", f"{folder}/../1"):
-        flags = {"lora-modules": [form.format(path)]}
-        assert found.among(flags) == ((folder, adapter),)
-        found.require_unchanged(flags)
-    spoil(folder)
-    with pytest.raises(SignatureBroken, match=CHANGED):
-        found.require_unchanged({}, {"lora-modules": form.format(tmp_path / "link")})
-
-
-def test_what_the_registry_does_not_hold_is_served_as_it_is(place: Path, folder: Path, tmp_path: Path) -> None:
-    with open_reader(database_file(place)) as reader:
-        found = signed_adapters(reader, place)
-    spoil(folder)
-    other = write_adapter(tmp_path / "other")
-    flags: list[dict[str, Any]] = [
-        {}, {"lora-modules": []}, {"lora-modules": [f"chat={other}", "chat=org/hub-name", "{broken", "chat="]}
-    ]  # fmt: skip
-    found.require_unchanged(*flags)
 
 
 def test_servers_of_a_session_have_the_baselines_adapters_unless_they_name_others() -> None:

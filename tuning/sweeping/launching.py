@@ -17,6 +17,7 @@ from engine.keeper.journal import Journal
 from engine.keeper.port_lease import leased_port
 from engine.keeper.secrets import redacted_spec
 from engine.launch.readiness import api_key
+from engine.launch.signed_adapters import NO_ADAPTERS, SignedAdapters
 from engine.records import Installation, LaunchFailed, ServerSpec
 from engine.samples.recorder import Recorder, gpu_used
 from engine.supervise import Supervised
@@ -25,7 +26,6 @@ from store.clock import utc_now
 from store.records import LaunchRecord, ServerRecord
 from tuning.plans.foregone import smaller_that_starts
 from tuning.records import Candidate, Cell, Plan, PlannedRun
-from tuning.sweeping.adapters import NO_ADAPTERS, SignedAdapters
 from tuning.sweeping.block_runs import BlockRuns
 from tuning.sweeping.controls import Controls
 from tuning.sweeping.measuring import Measuring, why

@@ -1,13 +1,13 @@
-"""The adapters of a plan that are versions of the registry: served only as they were registered.
+"""The adapters of a server that are versions of the registry: served only as they were registered.
 
-A plan holds plain paths and is read without the registry, so it has no signature in it: whoever edits a path would have
-to edit that too. The store that holds the session holds the versions as well, each with its folder and its signature,
-and neither of them ever changes. So whose folder a path is, is asked of the store; what lies in none of the registry's
-folders was never signed, and is served as it is.
+Flags and plans hold plain paths and are read without the registry, so they have no signature in them: whoever edits a
+path would have to edit that too. The store that holds servers and sessions holds the versions as well, each with its
+folder and its signature, and neither of them ever changes. So whose folder a path is, is asked of the store; what lies
+in none of the registry's folders was never signed, and is served as it is.
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -53,11 +53,6 @@ NO_ADAPTERS = SignedAdapters()
 def signed_adapters(reader: Reader, data_dir: Path) -> SignedAdapters:
     """All versions that were ever registered in `data_dir`. Raises StoreError."""
     return SignedAdapters({_real(str(data_dir / each.path)): each for each in reader.adapters_ever()})
-
-
-def servers_of(server: Mapping[str, Any], candidates: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The flags of each server of a session: the baseline's, and each candidate's put over them."""
-    return [dict(server), *({**server, **settings} for settings in candidates)]
 
 
 def _real(path: str) -> str:
