@@ -14,7 +14,7 @@ ENTERS_ALTERNATE_SCREEN = b"\x1b[?1049h"
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     """Trainings by a stand-in, slow enough to be looked at until it is stopped."""
     world = World(tmp_path)
-    world.play(pace=1.0)
+    world.play(pace=1.0, steps=150)
     monkeypatch.setenv("LLMTUNE_DATA_DIR", str(world.place))
     monkeypatch.setenv("LLMTUNE_STAND_IN", world.environ["LLMTUNE_STAND_IN"])
     return world

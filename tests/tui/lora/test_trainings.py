@@ -83,15 +83,19 @@ async def test_a_training_that_computes_on_unkept_is_followed_again_with_one_key
 ) -> None:
     """Its keeper was killed: its steps are drawn all the same, and R gives it a keeper."""
     made = World(tmp_path)
-    number = made.begin(pace=0.5)
+    number = made.begin(pace=0.5, steps=300)  # it does not end while it is looked at
     monkeypatch.setenv("LLMTUNE_STAND_IN", made.environ["LLMTUNE_STAND_IN"])
     made.until(number, lambda one: (one.step or 0) >= 1)
     trainer = made.trainer(number)
     made.kill_keeper(number)
     async with app.run_test(size=SMALL) as pilot:
         await on_lora(pilot, "! computes on")
-        await shows(pilot, "its trainer computes on: R follows it again", "2/8")
+        await shows(pilot, "its trainer computes on: R follows it again", "/300")
         await pilot.press("R")
         await shows(pilot, "training 1 is followed again: its process computed on", "▶ running")
         assert made.trainer(number) == trainer
-        await shows(pilot, "✔ done", "model-seven@1")
+        await pilot.press("x")
+        await is_on(pilot, Confirm)
+        await pilot.press("y")
+        await shows(pilot, "○ stopped")
+    made.over(number)
