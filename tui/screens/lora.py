@@ -199,7 +199,7 @@ class LoraScreen(FilteringScreen, WorkControl, AdapterActions):
             return found.training, found.held
         if isinstance(found, AdapterDetails) and found.job is not None:
             return found.job, found.held
-        return None
+        return (self._training, "kept") if self._training is not None else None  # more is known in a moment
 
     @property
     def _adapter(self) -> AdapterRecord | None:
