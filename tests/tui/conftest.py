@@ -141,6 +141,16 @@ def _found_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tui.monitor.finding.finder", lambda: tuple)
 
 
+def _made_here(path: Path) -> None:
+    open_writer(path).close()
+
+
+@pytest.fixture(autouse=True)
+def _no_process_for_a_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An app on an empty place starts a Python of its own to make the database; `tests/store/test_make.py` is of it."""
+    monkeypatch.setattr("store.make.make_database", _made_here)
+
+
 @pytest.fixture
 def data_dir(tmp_path: Path) -> Path:
     return tmp_path / "data"
