@@ -102,7 +102,7 @@ async def test_health_without_a_token_is_not_ready_and_does_not_outlast_the_time
     server = await start("mute")
     began = time.monotonic()
     with pytest.raises(LaunchFailed, match="last stage: listening") as failure:
-        await server.wait_ready(3)
+        await server.wait_ready(3)  # the stand-in begins to listen within a second or two on a busy machine
     assert failure.value.failure_class == "ready_timeout"
     assert time.monotonic() - began < 6
 
