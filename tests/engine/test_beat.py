@@ -1,5 +1,5 @@
-"""Looks on a beat: one an interval whatever the server does, and figures of the right stretch of time. In real time: it is
-the beat itself that is held against the clock."""
+"""Looks on a beat: one an interval whatever the server does, and figures of the right stretch of time. In real time: it
+is the beat itself that is held against the clock."""
 
 import asyncio
 import re

@@ -1,5 +1,5 @@
-"""Servers that are not ours, in the Monitor, over every way in which one can die, lie and come back. In real seconds: the
-Monitor looks once a second, and what was silent for some of them is what is tested."""
+"""Servers that are not ours, in the Monitor, over every way in which one can die, lie and come back. In real seconds:
+the Monitor looks once a second, and what was silent for some of them is what is tested."""
 
 import asyncio
 import time

@@ -1,5 +1,5 @@
-"""`llmtune snapshot --watch --json` as a program reads it: through a pipe, over the server's death, until it ends. A process
-each, in real seconds, since intervals, pipes and signals are what is tested."""
+"""`llmtune snapshot --watch --json` as a program reads it: through a pipe, over the server's death, until it ends. A
+process each, in real seconds, since intervals, pipes and signals are what is tested."""
 
 import json
 import signal

@@ -1,5 +1,5 @@
-"""The monitor in the terminals that people have: few colours or none, no locale, tmux, a line that is lost. A process each:
-locale, TERM and the number of colours are read once, when Python and Textual begin."""
+"""The monitor in the terminals that people have: few colours or none, no locale, tmux, a line that is lost. A process
+each: locale, TERM and the number of colours are read once, when Python and Textual begin."""
 
 import os
 import re
