@@ -1,5 +1,4 @@
 import contextlib
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from store.reader import Reader
 from store.records import SessionRecord
 from store.rows import Record
 from store.writer import Writer
+from tests.mounting import mounted
 from tests.store.examples import a_run, a_session, an_event, fill
 from tests.store.rights import unwritable
 
@@ -281,14 +281,8 @@ def fill_up(file: Path) -> None:
 @pytest.fixture
 def tiny_disk(tmp_path: Path) -> Any:
     """A file system of 300 KiB where one may be mounted (as root); elsewhere None."""
-    folder = tmp_path / "tiny"
-    folder.mkdir()
-    mount = shutil.which("mount")
-    arguments = [mount or "mount", "-t", "tmpfs", "-o", "size=300k", "none", str(folder)]
-    mounted = mount is not None and subprocess.run(arguments, capture_output=True, check=False).returncode == 0
-    yield folder if mounted else None
-    if mounted:
-        subprocess.run(["umount", str(folder)], check=True)
+    with mounted(tmp_path / "tiny", "size=300k") as folder:
+        yield folder
 
 
 @pytest.mark.parametrize("mounts", [LOCAL, NETWORK], ids=["wal", "rollback"])

@@ -19,6 +19,7 @@ from engine.preflight.allocation import Trial, try_allocation
 from engine.preflight.check import GIB
 from engine.preflight.places import Place, PlaceReading, Use, place_check, places, read_place
 from store.file_system import Mount, read_mounts
+from tests.mounting import mounted
 from tests.store.rights import unwritable
 
 VOLUME, ROOT, MEMORY = Mount(Path("/data"), "ext4"), Mount(Path("/"), "overlay"), Mount(Path("/data"), "tmpfs")
@@ -35,14 +36,8 @@ def reading(use: Use = "data", **fields: object) -> PlaceReading:
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path | None]:
     """A file system of 8 MiB where one may be mounted (as root); elsewhere None."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    mount = shutil.which("mount")
-    arguments = [mount or "mount", "-t", "tmpfs", "-o", "size=8m,nr_inodes=50", "none", str(folder)]
-    mounted = mount is not None and subprocess.run(arguments, capture_output=True, check=False).returncode == 0
-    yield folder if mounted else None
-    if mounted:
-        subprocess.run(["umount", str(folder)], check=True)
+    with mounted(tmp_path / "small", "size=8m,nr_inodes=50") as folder:
+        yield folder
 
 
 def test_what_is_had_is_given_back(tmp_path: Path) -> None:
