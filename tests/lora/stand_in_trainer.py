@@ -48,7 +48,7 @@ def main() -> int:
 
     tell("start", pid=os.getpid())
     whole = [int(path.parent.name.split("-")[1]) for path in output.glob(f"checkpoint-*/{MARK}")]
-    begin, steps = max(whole, default=0), script["steps"]
+    begin, steps = max(whole, default=0), script.get("steps", 8)
     tell("plan", step=begin, steps=steps, examples=3, trainable=10, total=1000, device="processor", dtype="float32")
     if not begin:
         tell("eval", step=0, eval_loss=2.0)

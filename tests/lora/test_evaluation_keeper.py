@@ -197,12 +197,12 @@ def test_nothing_that_fits_is_one_line(world: EvaluationWorld) -> None:
 
 
 def test_a_python_that_lacks_what_is_needed_says_so(world: EvaluationWorld) -> None:
-    world.python.write_text("#!/bin/sh\necho 'ModuleNotFoundError: No module named peft' >&2\nexit 4\n")
+    Path(world.python.python).write_text("#!/bin/sh\necho 'ModuleNotFoundError: No module named peft' >&2\nexit 4\n")
     job = world.over(number := world.begin())
     assert job.state == "failed"
     assert "No module named peft" in (job.message or "")
     assert "No module named peft" in (world.place / job.path / LOG).read_text()
-    world.python.unlink()
+    Path(world.python.python).unlink()
     assert "does not start" in (world.over(world.begin()).message or "")
     assert not marked(world.job(number).marker)
 

@@ -31,7 +31,7 @@ def play(world: EvaluationWorld, monkeypatch: pytest.MonkeyPatch, **script: obje
 
 
 def evaluate(world: EvaluationWorld, *more: str) -> int:
-    return main(["lora", "eval", "made", "--data", str(world.file), "--python", str(world.python), *more])
+    return main(["lora", "eval", "made", "--data", str(world.file), "--python", world.python.python, *more])
 
 
 def test_it_says_what_it_found(world: EvaluationWorld, capsys: pytest.CaptureFixture[str]) -> None:
