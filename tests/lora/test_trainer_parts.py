@@ -104,7 +104,7 @@ SETTINGS: dict[str, Any] = {"batch": 2, "max_length": 512, "gradient_checkpointi
         (OSError(errno.ENOSPC, "No space left on device"), "disk", "free some, then resume it"),
         (OSError(errno.EDQUOT, "Disk quota exceeded"), "disk", "the disk takes nothing more"),
         (RuntimeError("Error while serializing: No space left on device (os error 28)"), "disk", "free some"),
-        (RuntimeError("[enforce fail at inline_container.cc:672] . unexpected pos 64 vs 0"), "disk", "not written to its end"),
+        (RuntimeError("[enforce fail at inline_container.cc:672] . unexpected pos 64 vs 0"), "disk", "to its end"),
         (caused(RuntimeError("cannot save"), OSError(errno.ENOSPC, "full")), "disk", "the disk takes nothing more"),
         (OSError(errno.EACCES, "Permission denied"), "unknown", "PermissionError: [Errno 13] Permission denied"),
         (ModuleNotFoundError("No module named 'peft'"), "missing", "give --python one that has it"),
