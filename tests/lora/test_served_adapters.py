@@ -28,6 +28,7 @@ from store.database import open_reader, open_writer
 from store.location import database_file
 from store.reader import Reader
 from store.records import TrainingRecord
+from tests.lora.keys_on_server import by_keys
 from tests.lora.made_adapters import Tensors, write_adapter
 from tests.lora.real_place import HELD_OUT, UNSEEN, UNUSUAL, RealPlace
 from tests.lora.rules_on_server import differences
@@ -234,6 +235,11 @@ def test_it_is_served_proved_rolled_back_and_what_does_nothing_is_an_error(
     status, _, error = shelf.says(capsys, "lora", "rollback", "idle")
     assert status == 1
     assert "idle@1 is the first version" in error
+
+
+async def test_keys_of_the_screen_import_load_and_roll_back(shelf: Shelf, port: int, tmp_path: Path) -> None:
+    made = shutil.copytree(shelf.place / "adapters" / "random" / "1", tmp_path / "elsewhere")
+    await by_keys(shelf.place, shelf.vllm, f"http://127.0.0.1:{port}", made, "whole")
 
 
 def test_the_server_does_what_our_rules_say(
