@@ -29,6 +29,7 @@ from tui.tune.tune_source import read_view
 from tui.tune.tune_view import TuneView
 from tui.tune.verdict_cells import candidate_line, limits_word, noise_line, sentence, verdict_words
 from tui.widgets.confirm import Confirm
+from tui.widgets.picture import Picture
 from tui.widgets.results_table import ResultsTable
 from tui.widgets.server_table import ServerTable
 
@@ -130,6 +131,25 @@ def test_the_front_is_joined_and_the_rest_stands_behind(won: Path) -> None:
 
 
 # screens
+
+
+async def test_the_picture_is_drawn_anew_when_it_gets_its_room(won: Path) -> None:
+    """However late that is: nothing more comes of a session that is done, so that nothing else would draw it."""
+    async with app_on(won, session=1).run_test(size=LARGE) as pilot:
+        screen = await on_tune(pilot, "✓ better")
+        await until(pilot, lambda: "┤" in text_of(pilot))
+        events, picture = screen.query_one("#events"), screen.query_one(Picture)
+        for shown in (False, True):
+            before = picture.content_size
+            events.display = shown
+            await until(pilot, lambda before=before: picture.content_size != before)  # type: ignore[misc]
+            await until(pilot, lambda: len(str(picture.content).splitlines()[0]) == picture.content_size.width)
+        picture.display = False
+        picture.update("")
+        await pilot.pause()
+        picture.display = True
+        await pilot.pause()
+        assert "no room" not in text_of(pilot)
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE])

@@ -14,6 +14,7 @@ from tui.metric_text import next_metric
 from tui.tune import plot_view, tune_lines, tune_table, verdict_cells
 from tui.tune.tune_view import TuneView, serve_line
 from tui.widgets.late import Late
+from tui.widgets.picture import Picture
 from tui.widgets.progress_line import ProgressLine
 from tui.widgets.results_table import ResultsTable
 from tuning.records import Candidate
@@ -80,7 +81,7 @@ class SessionPanel(Vertical, Late):
         yield Static("", id="command", markup=False)
         with Horizontal(id="below"):
             yield Static("", id="events", markup=False)
-            yield Static("", id="picture", markup=False)
+            yield Picture(id="picture")
 
     def on_resize(self) -> None:
         self.set_class(self.size.height >= ROOMY_LINES, "-roomy")
@@ -146,7 +147,7 @@ class SessionPanel(Vertical, Late):
         events = [f"{local_clock(event.at)}  {clean(event.text, 300)}" for event in reversed(view.events)]
         self._say("events", "\n".join(events))
         self.set_class(wide and self.size.height >= ROOMY_LINES, "-drawn")
-        self.call_after_refresh(self.later, self._draw)  # the lines above have taken their room by then
+        self._draw()
 
     def show_chosen(self) -> None:
         """What was found of the chosen candidate, what limited its runs, and its whole command line."""
@@ -181,10 +182,14 @@ class SessionPanel(Vertical, Late):
         self._say(f"{name}-title", tune_table.table_title(view, workload, metric))
         self.query_one(f"#{name}", ResultsTable).show(tune_table.table(view, workload, metric, self.size.width))
 
+    def on_picture_resized(self) -> None:
+        """The lines above it have taken their room."""
+        self.later(self._draw)
+
     def _draw(self) -> None:
         """The first table's metric as a picture, where there is room and only when it changed."""
-        view, picture = self._view, self.query_one("#picture", Static)
-        if view is None or not self.has_class("-drawn"):
+        view, picture = self._view, self.query_one(Picture)
+        if view is None or not self.has_class("-drawn") or not picture.content_size:
             return
         metric = self.metric or view.result.metric.get(self.workload, "total_tok_per_s")
         drawn = (view.result.results, self.workload, metric, picture.content_size)
