@@ -10,11 +10,11 @@ from textual.widgets import Static
 
 from engine.text import clean
 from store.clock import utc_now
-from tui import chart
 from tui.legend import Number
 from tui.screens.base import LlmtuneScreen
 from tui.tune import pareto_view
 from tui.tune.tune_view import TuneView
+from tui.widgets.picture import Picture
 
 if TYPE_CHECKING:
     from store.reader import Reader
@@ -54,7 +54,7 @@ class ParetoScreen(LlmtuneScreen):
 
     def compose_body(self) -> ComposeResult:
         yield Static("", id="title", markup=False)
-        yield Static("", id="picture", markup=False)
+        yield Picture(id="picture")
         with VerticalScroll(id="points"):
             yield Static("", markup=False)
 
@@ -92,7 +92,7 @@ class ParetoScreen(LlmtuneScreen):
             self.redraw()
 
     def redraw(self) -> None:
-        view, picture = self._view, self.query_one("#picture", Static)
+        view, picture = self._view, self.query_one(Picture)
         if view is None:
             return
         if self._workload not in view.workloads:
@@ -101,14 +101,10 @@ class ParetoScreen(LlmtuneScreen):
         self.query_one("#title", Static).update(Content(title))
         fast, slow = (of(view, self._workload) for of in (pareto_view.throughputs, pareto_view.latencies))
         if not fast or not slow:
-            picture.update(Content(NOTHING))
+            picture.say(NOTHING)
             return
         throughput = fast[self._steps["throughput"] % len(fast)]
         latency = slow[self._steps["latency"] % len(slow)]
         found = pareto_view.pareto_plot(view, self._workload, throughput, latency)
         self.query_one("#points Static", Static).update(Content("\n".join(found.lines)))
-        self.call_after_refresh(self.later, self._draw, found)  # the lines have taken their room by then
-
-    def _draw(self, found: pareto_view.ParetoPlot) -> None:
-        picture = self.query_one("#picture", Static)
-        picture.update(chart.draw(found.series, found.axes, *picture.content_size))
+        picture.draw(found.series, found.axes)

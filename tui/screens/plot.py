@@ -9,12 +9,12 @@ from textual.widgets import Static
 
 from engine.text import clean
 from store.clock import utc_now
-from tui import chart
 from tui.legend import Number
 from tui.metric_text import metric_name, next_metric
 from tui.screens.base import LlmtuneScreen
 from tui.tune import plot_view
 from tui.tune.tune_view import TuneView
+from tui.widgets.picture import Picture
 
 if TYPE_CHECKING:
     from store.reader import Reader
@@ -51,7 +51,7 @@ class PlotScreen(LlmtuneScreen):
 
     def compose_body(self) -> ComposeResult:
         yield Static("", id="title", markup=False)
-        yield Static("", id="picture", markup=False)
+        yield Picture(id="picture")
         yield Static("", id="legend", markup=False)
 
     def refresh_from_store(self, reader: "Reader") -> TuneView:
@@ -109,10 +109,9 @@ class PlotScreen(LlmtuneScreen):
             self._parameter = names[0]
         metric = self._metric or view.result.metric.get(self._workload, "total_tok_per_s")
         found = plot_view.plot(view, self._workload, metric, self._parameter)
-        picture = self.query_one("#picture", Static)
         session = f'Session {self._session_id} "{clean(view.session.name, 40)}"'
         title = Text(f"{session}: {metric_name(metric)} against {found.axes.x_label}")
         self.query_one("#title", Static).update(title)
-        picture.update(chart.draw(found.series, found.axes, picture.content_size.width, picture.content_size.height))
+        self.query_one(Picture).draw(found.series, found.axes)
         legend = [*found.legend, *([found.note] if found.note else [])]
         self.query_one("#legend", Static).update(Text("   ".join(legend)))

@@ -8,7 +8,6 @@ from textual.content import Content
 from textual.widgets import Static
 
 from engine.text import clean
-from tui import chart
 from tui.format import local_clock
 from tui.metric_text import next_metric
 from tui.tune import plot_view, tune_lines, tune_table, verdict_cells
@@ -182,20 +181,16 @@ class SessionPanel(Vertical, Late):
         self._say(f"{name}-title", tune_table.table_title(view, workload, metric))
         self.query_one(f"#{name}", ResultsTable).show(tune_table.table(view, workload, metric, self.size.width))
 
-    def on_picture_resized(self) -> None:
-        """The lines above it have taken their room."""
-        self.later(self._draw)
-
     def _draw(self) -> None:
         """The first table's metric as a picture, where there is room and only when it changed."""
-        view, picture = self._view, self.query_one(Picture)
-        if view is None or not self.has_class("-drawn") or not picture.content_size:
+        view = self._view
+        if view is None or not self.has_class("-drawn"):
             return
         metric = self.metric or view.result.metric.get(self.workload, "total_tok_per_s")
-        drawn = (view.result.results, self.workload, metric, picture.content_size)
+        drawn = (view.result.results, self.workload, metric)
         if drawn != self._drawn:
             found = plot_view.plot(view, self.workload, metric, plot_view.LAUNCHES)
-            picture.update(chart.draw(found.series, found.axes, *picture.content_size))
+            self.query_one(Picture).draw(found.series, found.axes)
             self._drawn = drawn
 
     def _say(self, name: str, words: str) -> None:
