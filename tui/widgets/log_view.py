@@ -12,18 +12,26 @@ class LogView(Log):
     LogView { height: 1fr; background: $background; scrollbar-size: 1 1; overflow-x: auto; padding: 0 1; }
     """
 
+    _following = True  # also for what Textual asks before this is made
+
     def __init__(self, id: str | None = None) -> None:
         super().__init__(max_lines=KEPT_LINES, id=id)
         self._path = ""
         self._shown = 0
         self._note: str | None = None
-        self._following = True
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
         self._following = self.is_vertical_scroll_end
 
     def on_resize(self) -> None:
+        self._stay_at_end()
+
+    def watch_show_horizontal_scrollbar(self) -> None:
+        """It takes the last line from what is seen."""
+        self._stay_at_end()
+
+    def _stay_at_end(self) -> None:
         if self._following:
             self.scroll_end(animate=False, x_axis=False)
 
