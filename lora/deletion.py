@@ -10,9 +10,9 @@ from typing import Any
 from engine.keeper.client import is_running
 from engine.launch.adapter_flags import FLAG, modules, modules_of
 from engine.text import clean
-from lora.process_life import Life
+from lora.adapters.registry import FOLDER, adapter_folder, check_name
+from lora.process.process_life import Life
 from lora.records import LoraError
-from lora.registry import FOLDER, adapter_folder, check_name
 from store.clock import utc_now
 from store.evaluation_job import GOING_ON
 from store.reader import Reader

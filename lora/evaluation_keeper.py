@@ -13,11 +13,11 @@ from typing import Any
 
 from engine.keeper.term import run_keeper
 from engine.text import clean
-from lora.evaluating import LOG, SCRIPT, STOP_WITHIN_S, evaluation_folder, job_of, python_of
-from lora.evaluation import Measured, evaluation_record, sentence
-from lora.outcome import Outcome, death
-from lora.process_keeper import End, Line, ProcessKeeper, Said, keep_work
-from lora.process_life import start_script
+from lora.evaluations.evaluating import LOG, SCRIPT, STOP_WITHIN_S, evaluation_folder, job_of, python_of
+from lora.evaluations.evaluation import Measured, evaluation_record, sentence
+from lora.process.outcome import Outcome, death
+from lora.process.process_keeper import End, Line, ProcessKeeper, Said, keep_work
+from lora.process.process_life import start_script
 from store.evaluation_job import EvaluationJobRecord
 from store.reader import Reader
 from store.writer import Writer

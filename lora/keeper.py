@@ -14,14 +14,14 @@ from typing import Any
 
 from engine.keeper.term import run_keeper
 from engine.records import EngineError
-from lora.outcome import Outcome, events_of, may_go_on, origin_of, outcome_of
-from lora.process_keeper import End, Line, ProcessKeeper, Said, keep_work
-from lora.process_life import start_script
-from lora.progress import Progress, told
+from lora.adapters.registry import register
+from lora.process.outcome import Outcome, events_of, may_go_on, origin_of, outcome_of
+from lora.process.process_keeper import End, Line, ProcessKeeper, Said, keep_work
+from lora.process.process_life import start_script
+from lora.process.progress import Progress, told
 from lora.records import LoraError
-from lora.registry import register
-from lora.training import dataset_folder, python_of, settings_of, training_folder
-from lora.training_life import ADAPTER, LOG, SCRIPT, STOP_WITHIN_S, job_of
+from lora.trainings.training import dataset_folder, python_of, settings_of, training_folder
+from lora.trainings.training_life import ADAPTER, LOG, SCRIPT, STOP_WITHIN_S, job_of
 from store.errors import StoreError
 from store.reader import Reader
 from store.records import TrainingRecord

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from lora.registry import Origin, register
+from lora.adapters.registry import Origin, register
 from store.database import open_writer
 from store.location import database_file
 from store.records import AdapterRecord

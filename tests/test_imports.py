@@ -48,6 +48,14 @@ LAYERS = {
         ("reporting",),
         ("compared", "imported", "sweeping"),
     ),
+    "lora": (
+        ("sizes", "standalone"),
+        ("adapters",),
+        ("process",),
+        ("data",),
+        ("evaluations", "trainings"),
+        ("served",),
+    ),
 }
 # What of the screens only says, reads and computes; see PURE_MAY_NOT.
 PURE = ("lora", "monitor", "panels", "runs", "servers", "sessions", "tune")

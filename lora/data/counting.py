@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lora.asking import absolute_model, told_by
 from lora.data.lines import example_line
 from lora.data.records import Counted
+from lora.process.asking import absolute_model, told_by
+from lora.process.training_python import TrainingPython
 from lora.records import Example, LoraError
-from lora.training_python import TrainingPython
 from store.private_files import write_private
 
 SCRIPT = "llmtune_token_lengths.py"

@@ -4,7 +4,7 @@
         [--data-dir DIR] [WAY …]
 
 A tool that is run by hand, on a machine with a GPU above all. DATASET is a prepared one whose records come close to
---max-length. Prints one JSON object a line: the settings, what `lora.memory` says they need, torch's own peak of
+--max-length. Prints one JSON object a line: the settings, what `lora.sizes.memory` says they need, torch's own peak of
 reserved memory and the most that NVML saw the trainer's process hold (None where it is not told), all in GiB, and the
 median seconds of a step, which mean something only with --at-once 1.
 """
@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import Any
 
 from engine.gpus.gpu import GpuReader
-from lora.base_model import read_base
-from lora.memory import training_memory
-from lora.parameter_count import adapter_size
-from lora.process_life import PROGRESS
+from lora.process.process_life import PROGRESS
 from lora.records import TrainingSettings
+from lora.sizes.base_model import read_base
+from lora.sizes.memory import training_memory
+from lora.sizes.parameter_count import adapter_size
 from store.database import open_reader
 from store.location import database_file
 from store.records import TrainingRecord

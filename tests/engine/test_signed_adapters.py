@@ -15,7 +15,7 @@ from engine.keeper.journal import Journal
 from engine.launch.signed_adapters import signed_adapters
 from engine.server_keeper import ServerKeeper
 from engine.signature import SignatureBroken
-from lora.registry import adapter_folder
+from lora.adapters.registry import adapter_folder
 from store.clock import utc_now
 from store.database import open_reader, open_writer
 from store.location import database_file

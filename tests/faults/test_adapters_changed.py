@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.launch.installation import find_vllm
-from lora.registry import Origin, adapter_folder, register
+from lora.adapters.registry import Origin, adapter_folder, register
 from store.database import open_writer
 from store.location import database_file
 from tests.faults.stand_in_vllm import make_installation, make_model

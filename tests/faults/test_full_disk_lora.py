@@ -8,10 +8,10 @@ import pytest
 
 from engine.processes.process import is_alive
 from engine.records import Installation
-from lora.registry import FOLDER, require_unchanged
+from lora.adapters.registry import FOLDER, require_unchanged
 from lora.standalone.llmtune_checkpoints import MARK
-from lora.training import start_keeper
-from lora.training_life import ADAPTER
+from lora.trainings.training import start_keeper
+from lora.trainings.training_life import ADAPTER
 from tests.faults.conftest import MakeDisk
 from tests.faults.filling import fill
 from tests.lora.real_place import RealPlace

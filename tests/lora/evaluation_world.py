@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
+from lora.adapters.registry import Origin, register
 from lora.data.lines import example_line
-from lora.evaluating import create_evaluation, start_evaluation
-from lora.evaluation import EvaluationSettings
-from lora.own_data import own_data
-from lora.process_life import PROGRESS
+from lora.evaluations.evaluating import create_evaluation, start_evaluation
+from lora.evaluations.evaluation import EvaluationSettings
+from lora.evaluations.own_data import own_data
+from lora.process.process_life import PROGRESS
 from lora.records import Example, Message
-from lora.registry import Origin, register
 from store.database import open_reader, open_writer
 from store.evaluation_job import EvaluationJobRecord
 from store.location import database_file

@@ -12,9 +12,9 @@ from typing import Generic, TypeVar
 
 from engine.keeper.client import is_running
 from engine.records import ProcessIdentity
-from lora.process_life import recorded
-from lora.training_python import TrainingPython
-from lora.work import OVER, WorkKind
+from lora.process.process_life import recorded
+from lora.process.training_python import TrainingPython
+from lora.process.work import OVER, WorkKind
 from store.evaluation_job import EvaluationJobRecord
 from store.records import EventRecord, TrainingRecord
 from tests.lora.made_adapters import TINY_CONFIG

@@ -9,7 +9,7 @@ from pathlib import Path
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from lora.server_api import ServerApi
+from lora.served.server_api import ServerApi
 from tests.tui.lora.pilot import is_on, on_lora, shows, text
 from tui.app import LlmtuneApp
 from tui.screens.lora import LoraScreen

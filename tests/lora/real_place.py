@@ -15,7 +15,7 @@ from typing import Any
 
 from engine.keeper.client import is_running
 from engine.records import Installation
-from lora.process_life import PROGRESS
+from lora.process.process_life import PROGRESS
 from store.database import open_reader
 from store.location import database_file
 from store.records import AdapterRecord, TrainingRecord

@@ -11,8 +11,8 @@ from pathlib import Path
 import httpx
 
 from engine.records import Installation
-from lora.base_model import BaseModel, read_base
-from lora.importing import examine
+from lora.adapters.importing import examine
+from lora.sizes.base_model import BaseModel, read_base
 from tests.lora.made_adapters import Tensors, factors, write_adapter
 
 MAX_RANK = 16

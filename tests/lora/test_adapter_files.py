@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from lora.adapter_files import AdapterUnfit, read_adapter
-from lora.adapter_values import Values, look_at_values
+from lora.adapters.adapter_files import AdapterUnfit, read_adapter
+from lora.adapters.adapter_values import Values, look_at_values
 from tests.lora.made_adapters import factors, tiny_factors, write_adapter, write_model
 
 

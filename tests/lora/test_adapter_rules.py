@@ -3,13 +3,13 @@ from typing import Any
 
 import pytest
 
-from lora.adapter_files import read_adapter
-from lora.adapter_findings import Finding, Served, ranks_of
-from lora.adapter_rules import findings
-from lora.adapter_values import Values, look_at_values
-from lora.base_model import base_of
-from lora.config_rules import scale
-from lora.ranks import ranks_of_version
+from lora.adapters.adapter_files import read_adapter
+from lora.adapters.adapter_findings import Finding, Served, ranks_of
+from lora.adapters.adapter_rules import findings
+from lora.adapters.adapter_values import Values, look_at_values
+from lora.adapters.config_rules import scale
+from lora.adapters.ranks import ranks_of_version
+from lora.sizes.base_model import base_of
 from tests.lora.made_adapters import TINY_CONFIG, factors, tiny_factors, write_adapter
 
 BASE = base_of(TINY_CONFIG)

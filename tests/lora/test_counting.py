@@ -12,9 +12,9 @@ from lora.data.counting import count_tokens
 from lora.data.examining import examine
 from lora.data.lines import read_examples
 from lora.data.writing import TRAIN, write_dataset
+from lora.process.training_python import STANDALONE, TrainingPython, training_python
 from lora.records import Example, LoraError, Message
 from lora.standalone.llmtune_chat_tokens import NO_LOSS
-from lora.training_python import STANDALONE, TrainingPython, training_python
 from store.database import open_writer
 from tests.lora.fake_transformers import make_model, make_transformers
 

@@ -11,9 +11,9 @@ import pytest
 from engine.keeper.lock import KeeperLock
 from engine.keeper.places import keeper_places
 from engine.processes.process import identify
+from lora.adapters.registry import Origin, adapter_folder, register
 from lora.deletion import AdapterInUse, delete_version, folders_in, uses_of
 from lora.records import LoraError
-from lora.registry import Origin, adapter_folder, register
 from store.database import open_reader, open_writer
 from store.reader import Reader
 from store.records import AdapterRecord, ServerRecord

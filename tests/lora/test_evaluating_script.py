@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from lora.process.training_python import STANDALONE
 from lora.standalone.llmtune_chat_tokens import Tokens
-from lora.training_python import STANDALONE
 
 LENGTHS = (3, 9, 5, 8, 40)
 

@@ -9,15 +9,22 @@ from typing import Any
 
 import pytest
 
-import lora.asking
-from lora.answer_tokens import answer_tokens
-from lora.asking import told_by
+import lora.process.asking
 from lora.data.lines import example_line
 from lora.data.writing import VALIDATION
-from lora.evaluation import EvaluationSettings, Measured, evaluation_record, questions, sentence, settings_json
-from lora.own_data import NoOwnData, OwnData, own_data
+from lora.evaluations.evaluation import (
+    EvaluationSettings,
+    Measured,
+    evaluation_record,
+    questions,
+    sentence,
+    settings_json,
+)
+from lora.evaluations.own_data import NoOwnData, OwnData, own_data
+from lora.process.asking import told_by
+from lora.process.training_python import TrainingPython
 from lora.records import DataUnfit, Example, LoraError, Message
-from lora.training_python import TrainingPython
+from lora.served.answer_tokens import answer_tokens
 from store.database import open_reader, open_writer
 from store.errors import NotFound
 from store.reader import Reader
@@ -135,7 +142,7 @@ def tells(monkeypatch: pytest.MonkeyPatch, folder: Path, *lines: dict[str, Any],
     """A script prints these lines, and ends so."""
     body = "import os, sys\n" + "".join(f"print({json.dumps(line)!r}, flush=True)\n" for line in lines)
     (folder / "asked.py").write_text(body + ends)
-    monkeypatch.setattr(lora.asking, "STANDALONE", folder)
+    monkeypatch.setattr(lora.process.asking, "STANDALONE", folder)
 
 
 @pytest.mark.parametrize(

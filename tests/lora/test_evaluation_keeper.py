@@ -14,10 +14,10 @@ from engine.keeper import journal
 from engine.preflight.ours import read_ours
 from engine.processes.process import is_alive, marked
 from engine.signature import SignatureBroken
-from lora.evaluating import LOG, BasisChanged, start_evaluation, stop_evaluation
-from lora.evaluation import EvaluationSettings
 from lora.evaluation_keeper import EvaluationKeeper
-from lora.process_life import JOB
+from lora.evaluations.evaluating import LOG, BasisChanged, start_evaluation, stop_evaluation
+from lora.evaluations.evaluation import EvaluationSettings
+from lora.process.process_life import JOB
 from lora.records import LoraError, Message
 from store.database import open_reader, open_writer
 from store.location import database_file

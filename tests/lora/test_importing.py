@@ -7,9 +7,9 @@ import pytest
 from engine.launch.model import model_hash
 from engine.records import Installation
 from engine.signature import SignatureBroken
-from lora.base_model import BaseUnknown
-from lora.importing import ImportRefused, examine, examine_version, import_adapter, require_base
+from lora.adapters.importing import ImportRefused, examine, examine_version, import_adapter, require_base
 from lora.records import LoraError
+from lora.sizes.base_model import BaseUnknown
 from store.database import open_writer
 from tests.lora.made_adapters import factors, tiny_factors, write_adapter, write_model
 

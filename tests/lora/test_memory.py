@@ -9,8 +9,9 @@ import pytest
 
 from engine.launch.environment import child_environ
 from engine.records import Installation
-from lora.base_model import base_of
-from lora.memory import (
+from lora.records import ALL_LINEAR, ATTENTION_QV, TrainingSettings
+from lora.sizes.base_model import base_of
+from lora.sizes.memory import (
     GIB,
     MemoryNeeded,
     block_bytes,
@@ -19,8 +20,7 @@ from lora.memory import (
     training_memory,
     weight_bytes,
 )
-from lora.parameter_count import TargetUnknown, target_layers
-from lora.records import ALL_LINEAR, ATTENTION_QV, TrainingSettings
+from lora.sizes.parameter_count import TargetUnknown, target_layers
 from tests.lora.made_adapters import QWEN_7B_CONFIG, TINY_CONFIG
 
 QWEN = base_of(QWEN_7B_CONFIG)

@@ -7,8 +7,8 @@ from engine.gpu_owners import ANOTHER, UNSEEN, Owner, Owners, server_name
 from engine.preflight.memory import MemoryReading
 from engine.processes.process import identify
 from engine.records import GpuProcess, GpuReading, GpuSample
-from lora.memory import GIB, MemoryNeeded
-from lora.memory_free import Holder, MemoryFree, in_main_memory, memory_free, on_gpu, shortage
+from lora.sizes.memory import GIB, MemoryNeeded
+from lora.trainings.memory_free import Holder, MemoryFree, in_main_memory, memory_free, on_gpu, shortage
 from store.records import ServerRecord
 from tests.store.examples import a_server
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from engine.processes.process import identify
-from lora.base_model import base_of
-from lora.memory import CONTEXT_GIB, MemoryNeeded, training_memory
-from lora.memory_free import Holder, MemoryFree, held_on_gpu, memory_free, shortage
-from lora.memory_shared import Sharing, computes, sharing
 from lora.records import TrainingSettings
+from lora.sizes.base_model import base_of
+from lora.sizes.memory import CONTEXT_GIB, MemoryNeeded, training_memory
+from lora.trainings.memory_free import Holder, MemoryFree, held_on_gpu, memory_free, shortage
+from lora.trainings.memory_shared import Sharing, computes, sharing
 from store.clock import utc_now
 from store.records import TrainingRecord
 from tests.lora.made_adapters import QWEN_7B_CONFIG

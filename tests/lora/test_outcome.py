@@ -2,8 +2,8 @@
 
 import pytest
 
-from lora.outcome import events_of, may_go_on, origin_of, outcome_of
-from lora.progress import Progress, told
+from lora.process.outcome import events_of, may_go_on, origin_of, outcome_of
+from lora.process.progress import Progress, told
 from tests.store.examples import a_training
 
 

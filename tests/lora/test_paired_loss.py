@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from lora.paired_loss import RecordLoss, paired, perplexity
+from lora.evaluations.paired_loss import RecordLoss, paired, perplexity
 from lora.records import LoraError
 from tuning.statistics import t_interval
 

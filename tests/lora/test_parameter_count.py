@@ -8,10 +8,10 @@ import pytest
 
 from engine.launch.environment import child_environ
 from engine.records import Installation
-from lora.base_model import BaseUnknown, base_of, read_base
-from lora.parameter_count import TargetUnknown, adapter_size, target_layers
+from lora.adapters.safetensors_header import read_header
 from lora.records import ALL_LINEAR
-from lora.safetensors_header import read_header
+from lora.sizes.base_model import BaseUnknown, base_of, read_base
+from lora.sizes.parameter_count import TargetUnknown, adapter_size, target_layers
 from tests.lora.made_adapters import QWEN_7B_CONFIG, TINY_CONFIG
 
 

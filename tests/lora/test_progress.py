@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from lora.progress import POINTS, Curve, Progress, ProgressFile, told
+from lora.process.progress import POINTS, Curve, Progress, ProgressFile, told
 
 
 def of(*lines: dict[str, Any]) -> Progress:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from lora.proof import AnswerTokens, Proof, prove, spread
 from lora.records import LoraError
-from lora.server_api import NoRuntimeLoading, NotLoaded, ServerApi
+from lora.served.proof import AnswerTokens, Proof, prove, spread
+from lora.served.server_api import NoRuntimeLoading, NotLoaded, ServerApi
 from tests.lora.scripted_server import LogProb, ScriptedServer
 
 OWN = [AnswerTokens(tuple(range(n, n + 10)), (5, 6, 7, 8, 9)) for n in range(8)]

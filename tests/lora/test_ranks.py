@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from engine.records import Installation
-from lora.ranks import allowed_ranks, max_rank_for, ranks_of_version
-from lora.vllm_source import ModelSource, max_lora_ranks, model_source, vllm_folder
+from lora.adapters.ranks import allowed_ranks, max_rank_for, ranks_of_version
+from lora.adapters.vllm_source import ModelSource, max_lora_ranks, model_source, vllm_folder
 
 CLOSED = (8, 16, 32, 64, 128, 256, 320, 512)
 

@@ -9,9 +9,9 @@ import pytest
 
 from engine.records import EngineError
 from engine.signature import SignatureBroken, file_hashes, signature_of
-from lora.adapter_files import AdapterUnfit
+from lora.adapters.adapter_files import AdapterUnfit
+from lora.adapters.registry import Origin, adapter_folder, check_name, name_from, register, require_unchanged
 from lora.records import LoraError
-from lora.registry import Origin, adapter_folder, check_name, name_from, register, require_unchanged
 from store.database import open_reader, open_writer
 from store.errors import StoreFull
 from store.records import AdapterRecord

@@ -9,11 +9,11 @@ import pytest
 
 from engine.launch.environment import child_environ
 from engine.records import Installation
-from lora.adapter_files import read_adapter
-from lora.adapter_findings import Finding
-from lora.base_model import read_base
-from lora.importing import Examined, examine
-from lora.parameter_count import adapter_size
+from lora.adapters.adapter_files import read_adapter
+from lora.adapters.adapter_findings import Finding
+from lora.adapters.importing import Examined, examine
+from lora.sizes.base_model import read_base
+from lora.sizes.parameter_count import adapter_size
 
 SCRIPT = Path(__file__).parent / "real_adapters.py"
 MAX_RANK = 16

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lora.safetensors_header import FileUnfit, Tensor, read_header
+from lora.adapters.safetensors_header import FileUnfit, Tensor, read_header
 from tests.lora.made_adapters import safetensors
 
 

@@ -20,10 +20,10 @@ from engine.launch.model import model_hash
 from engine.processes.ports import free_port
 from engine.processes.process import is_alive
 from engine.records import Installation, ProcessIdentity
-from lora.adapter_files import CONFIG
-from lora.base_model import Linear, read_base
-from lora.process_life import recorded
-from lora.registry import Origin, register
+from lora.adapters.adapter_files import CONFIG
+from lora.adapters.registry import Origin, register
+from lora.process.process_life import recorded
+from lora.sizes.base_model import Linear, read_base
 from store.database import open_reader, open_writer
 from store.location import database_file
 from store.reader import Reader

@@ -9,14 +9,13 @@ import pytest
 from engine.launch.model import model_hash
 from engine.records import Installation, ServerSpec
 from engine.signature import SignatureBroken
-from lora.base_model import BaseUnknown
-from lora.importing import base_for
+from lora.adapters.importing import base_for
+from lora.adapters.registry import Origin, register
 from lora.records import LoraError
-from lora.registry import Origin, register
-from lora.rollback import target_of
-from lora.running import Running, put, require_takes, version_of
-from lora.server_api import ServerApi
-from lora.serving import (
+from lora.served.rollback import target_of
+from lora.served.running import Running, put, require_takes, version_of
+from lora.served.server_api import ServerApi
+from lora.served.serving import (
     Serving,
     ServingRefused,
     given_rank,
@@ -25,6 +24,7 @@ from lora.serving import (
     server_flags,
     to_serve,
 )
+from lora.sizes.base_model import BaseUnknown
 from store.database import open_writer
 from store.records import AdapterRecord
 from tests.lora.made_adapters import tiny_factors, write_adapter, write_model

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from lora.progress import ProgressFile
+from lora.process.progress import ProgressFile
+from lora.process.training_python import STANDALONE
 from lora.records import TrainingSettings
 from lora.standalone.llmtune_checkpoints import MARK, facts_of, mark_whole, newest_whole
 from lora.standalone.llmtune_training_model import Unfit, choose_dtype
-from lora.training_python import STANDALONE
 from tests.lora.fake_tokenizer import FakeTokenizer
 from tui.lora.cost import steps_of
 

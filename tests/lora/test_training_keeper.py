@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 import lora.keeper
-import lora.process_keeper
+import lora.process.process_keeper
 from engine.keeper.client import call
 from engine.preflight.ours import read_ours
 from engine.processes.process import is_alive, marked
 from engine.records import EngineError
-from lora.process_life import PROGRESS
+from lora.process.process_life import PROGRESS
 from lora.records import LoraError, TrainingSettings
-from lora.training import DataChanged, create_training, start_keeper, stop_training
-from lora.training_life import LOG
+from lora.trainings.training import DataChanged, create_training, start_keeper, stop_training
+from lora.trainings.training_life import LOG
 from store.database import open_reader, open_writer
 from store.location import database_file
 from tests.lora.full_writer import Full
@@ -173,7 +173,7 @@ def test_what_a_dead_keeper_left_is_stopped_without_one(world: World) -> None:
 async def test_a_store_that_takes_nothing_holds_up_no_stop(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.play(pace=0.2)
     monkeypatch.setenv("LLMTUNE_STAND_IN", world.environ["LLMTUNE_STAND_IN"])
-    monkeypatch.setattr(lora.process_keeper, "GIVE_UP_AFTER_S", 1.0)
+    monkeypatch.setattr(lora.process.process_keeper, "GIVE_UP_AFTER_S", 1.0)
     settings = TrainingSettings(str(world.model), 1, epochs=None, steps=8)
     number = create_training(world.place, world.dataset, settings, world.python)
     database = database_file(world.place)

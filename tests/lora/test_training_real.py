@@ -12,8 +12,8 @@ import pytest
 
 from engine.keeper.client import is_running
 from engine.processes.process import is_alive
-from lora.process_life import PROGRESS, recorded
-from lora.registry import adapter_folder
+from lora.adapters.registry import adapter_folder
+from lora.process.process_life import PROGRESS, recorded
 from lora.standalone.llmtune_checkpoints import MARK
 from store.database import open_reader
 from store.location import database_file

@@ -5,7 +5,7 @@ from pathlib import Path
 from engine.records import ProcessIdentity
 from lora.data.writing import data_hash
 from lora.records import TrainingSettings
-from lora.training import create_training, start_keeper
+from lora.trainings.training import create_training, start_keeper
 from store.clock import utc_now
 from store.database import open_reader, open_writer
 from store.location import database_file

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.processes.process import is_alive
-from lora.evaluating import start_evaluation
+from lora.evaluations.evaluating import start_evaluation
 from store.database import open_writer
 from store.location import database_file
 from tests.lora.evaluation_world import EvaluationWorld

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from engine.records import Installation
-from lora.registry import Origin, register
-from lora.serving import Serving, to_serve
+from lora.adapters.registry import Origin, register
+from lora.served.serving import Serving, to_serve
 from store.database import open_writer
 from tests.lora.made_adapters import tiny_factors, write_adapter, write_model
 from tui.lora.price import ADAPTED, BASE, Load, price_plan

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from lora.adapter_files import read_adapter
+from lora.adapters.adapter_files import read_adapter
+from lora.adapters.importing import Examined
 from lora.data.lines import example_line
-from lora.importing import Examined
-from lora.proof import AnswerTokens
 from lora.records import Example, LoraError, Message
-from lora.running import Running
-from lora.server_api import ServerApi
-from lora.serving import ToServe
+from lora.served.proof import AnswerTokens
+from lora.served.running import Running
+from lora.served.server_api import ServerApi
+from lora.served.serving import ToServe
 from store.database import open_reader, open_writer
 from store.records import AdapterRecord
 from tests.lora.made_adapters import write_adapter, write_model

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import tui.commands.lora_train as lora_train
-from lora.memory_free import Holder, MemoryFree
-from lora.memory_shared import Sharing
+from lora.trainings.memory_free import Holder, MemoryFree
+from lora.trainings.memory_shared import Sharing
 from tests.lora.training_world import World
 from tui.cli import main
 from tui.lora.train_parser import _targets

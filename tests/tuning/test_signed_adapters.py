@@ -12,8 +12,8 @@ from engine.launch.adapter_flags import modules
 from engine.launch.signed_adapters import signed_adapters
 from engine.records import Installation
 from engine.signature import SignatureBroken
+from lora.adapters.registry import adapter_folder
 from lora.deletion import delete_version
-from lora.registry import adapter_folder
 from store.clock import utc_now
 from store.database import open_reader, open_writer
 from store.location import database_file

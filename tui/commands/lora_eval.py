@@ -3,12 +3,12 @@
 import argparse
 import os
 
-from lora.evaluating import create_evaluation, start_evaluation
-from lora.evaluation import EvaluationSettings
-from lora.importing import base_for
-from lora.own_data import own_data
+from lora.adapters.importing import base_for
+from lora.evaluations.evaluating import create_evaluation, start_evaluation
+from lora.evaluations.evaluation import EvaluationSettings
+from lora.evaluations.own_data import own_data
+from lora.process.training_python import training_python
 from lora.records import Message
-from lora.training_python import training_python
 from tui.commands.lora_eval_follow import follow_evaluation
 from tui.commands.lora_meant import word_of
 from tui.commands.places import keeping, reading

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from engine.text import clean
-from lora.process_life import Life
-from lora.work import OVER
+from lora.process.process_life import Life
+from lora.process.work import OVER
 from store.evaluation_job import EvaluationJobRecord
 from tui.commands.keeper_watch import KeeperWatch
 from tui.commands.lora_eval_text import evaluation_json, evaluation_lines, job_json

@@ -5,8 +5,8 @@ from typing import Any
 
 from engine.numbers import finite
 from engine.text import clean
-from lora.evaluation import sentence
-from lora.paired_loss import direction_of, perplexity
+from lora.evaluations.evaluation import sentence
+from lora.evaluations.paired_loss import direction_of, perplexity
 from store.evaluation_job import EvaluationJobRecord
 from store.records import EvaluationRecord
 from tui.format import number, span

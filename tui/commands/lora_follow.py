@@ -10,7 +10,7 @@ from engine.keeper.client import call
 from engine.numbers import finite
 from engine.records import EngineError
 from engine.text import clean
-from lora.work import WorkKind
+from lora.process.work import WorkKind
 from store.records import EventRecord, TrainingRecord
 from tui.commands.keeper_watch import KeeperWatch
 from tui.commands.lora_text import adapter_json

@@ -4,11 +4,11 @@ import argparse
 import os
 from pathlib import Path
 
-from lora.adapter_files import AdapterUnfit
-from lora.base_model import BaseUnknown
-from lora.importing import Examined, ImportRefused, examine, import_adapter, require_base
-from lora.registry import NameUnfit, Registered, check_name, name_from
-from lora.safetensors_header import FileUnfit
+from lora.adapters.adapter_files import AdapterUnfit
+from lora.adapters.importing import Examined, ImportRefused, examine, import_adapter, require_base
+from lora.adapters.registry import NameUnfit, Registered, check_name, name_from
+from lora.adapters.safetensors_header import FileUnfit
+from lora.sizes.base_model import BaseUnknown
 from store.database import open_writer
 from store.location import database_file
 from tui.commands.lora_text import adapter_json, examined_json, serve_line

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.text import clean
-from lora.work import Work
+from lora.process.work import Work
 from store.errors import NotFound
 from store.evaluation_job import EvaluationJobRecord
 from store.records import AdapterRecord, DatasetRecord, TrainingRecord

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from lora.work import Work, WorkKind
+from lora.process.work import Work, WorkKind
 
 if TYPE_CHECKING:
     from store.reader import Reader

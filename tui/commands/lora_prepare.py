@@ -16,8 +16,8 @@ from lora.data.examining import Count, examine
 from lora.data.records import Counted, Examination
 from lora.data.report import refuse_unusable, report_json, report_lines
 from lora.data.writing import NAME, data_hash, file_texts, name_of, write_dataset
+from lora.process.training_python import TrainingPython, training_python
 from lora.records import MAX_LENGTH, DataUnfit, Example
-from lora.training_python import TrainingPython, training_python
 from store.database import open_reader, open_writer
 from store.location import database_file
 from store.records import DatasetRecord

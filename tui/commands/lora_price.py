@@ -8,8 +8,8 @@ from typing import Any
 from engine.launch.installation import find_vllm
 from engine.launch.model import check_model
 from engine.text import clean
-from lora.importing import base_for
-from lora.serving import given_rank, to_serve
+from lora.adapters.importing import base_for
+from lora.served.serving import given_rank, to_serve
 from store.private_files import write_new_private
 from tui.commands.lora_serve import findings_told
 from tui.commands.places import data_place, reading

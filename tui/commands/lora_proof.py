@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from engine.text import clean
-from lora.answer_tokens import answer_tokens
-from lora.own_data import NoOwnData, OwnData, own_data
-from lora.paired_loss import Paired
-from lora.proof import AnswerTokens, Proof, State, prove
+from lora.evaluations.own_data import NoOwnData, OwnData, own_data
+from lora.evaluations.paired_loss import Paired
+from lora.process.training_python import training_python
 from lora.records import DataUnfit, LoraError
-from lora.running import Running
-from lora.server_api import ServerApi
-from lora.serving import ToServe
-from lora.training_python import training_python
+from lora.served.answer_tokens import answer_tokens
+from lora.served.proof import AnswerTokens, Proof, State, prove
+from lora.served.running import Running
+from lora.served.server_api import ServerApi
+from lora.served.serving import ToServe
 from store.clock import utc_now
 from store.database import open_writer
 from store.errors import NotFound

@@ -3,9 +3,9 @@
 import argparse
 
 from engine.keeper.client import is_running
-from lora.evaluating import start_evaluation
-from lora.process_life import Life
-from lora.training import start_keeper
+from lora.evaluations.evaluating import start_evaluation
+from lora.process.process_life import Life
+from lora.trainings.training import start_keeper
 from tui.commands.lora_meant import meant, word_of
 from tui.commands.places import data_place, reading
 from tui.output import UsageError, say, say_json

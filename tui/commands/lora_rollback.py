@@ -9,10 +9,10 @@ from engine.launch.installation import find_vllm
 from engine.records import EngineError
 from engine.text import clean
 from lora.records import LoraError
-from lora.rollback import target_of
-from lora.running import Running, open_api, put, require_takes, version_of
-from lora.server_api import ServerApi
-from lora.serving import to_serve
+from lora.served.rollback import target_of
+from lora.served.running import Running, open_api, put, require_takes, version_of
+from lora.served.server_api import ServerApi
+from lora.served.serving import to_serve
 from store.records import AdapterRecord, ServerRecord
 from tui.commands.lora_proof import Proofs
 from tui.commands.lora_serve import findings_told, running_server

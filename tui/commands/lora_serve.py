@@ -15,10 +15,10 @@ from engine.launch.model import check_model
 from engine.launch.readiness import api_key, base_url
 from engine.records import Installation, ServerSpec
 from engine.text import clean
-from lora.importing import base_for
-from lora.running import Running, open_api, put, require_takes
-from lora.server_api import ServerApi
-from lora.serving import (
+from lora.adapters.importing import base_for
+from lora.served.running import Running, open_api, put, require_takes
+from lora.served.server_api import ServerApi
+from lora.served.serving import (
     RUNTIME_LOADING,
     Serving,
     ServingRefused,

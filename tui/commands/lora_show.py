@@ -7,8 +7,8 @@ from typing import Any
 
 from engine.signature import SignatureBroken
 from engine.text import clean
-from lora.base_model import BaseUnknown
-from lora.importing import examine_version, require_base
+from lora.adapters.importing import examine_version, require_base
+from lora.sizes.base_model import BaseUnknown
 from store.records import AdapterRecord, EvaluationRecord
 from tui.commands.lora_text import adapter_json, examined_json, serve_line
 from tui.commands.places import data_place, reading

@@ -4,8 +4,8 @@ import argparse
 
 from engine.keeper.client import is_running
 from engine.text import clean
-from lora.process_life import Life
-from lora.work import OVER, stop_work
+from lora.process.process_life import Life
+from lora.process.work import OVER, stop_work
 from tui.commands.lora_meant import meant
 from tui.commands.places import data_place, reading
 from tui.output import UsageError, say, say_json

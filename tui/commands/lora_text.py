@@ -5,8 +5,8 @@ from typing import Any
 
 from engine.launch.command import copyable
 from engine.text import clean
-from lora.importing import Examined, finding_json
-from lora.registry import adapter_folder, parameters_of
+from lora.adapters.importing import Examined, finding_json
+from lora.adapters.registry import adapter_folder, parameters_of
 from store.records import AdapterRecord
 
 

@@ -11,13 +11,13 @@ from engine.hand_servers import stop_server
 from engine.launch.model import check_model
 from engine.records import ModelUnfit
 from engine.text import clean
-from lora.base_model import BaseModel, BaseUnknown, read_base
-from lora.memory_free import MemoryFree, memory_free, shortage
-from lora.parameter_count import target_layers
+from lora.adapters.registry import check_name, name_from
+from lora.process.training_python import training_python
 from lora.records import TrainingSettings
-from lora.registry import check_name, name_from
-from lora.training import absolute_model, create_training, refuse_settings, start_keeper
-from lora.training_python import training_python
+from lora.sizes.base_model import BaseModel, BaseUnknown, read_base
+from lora.sizes.parameter_count import target_layers
+from lora.trainings.memory_free import MemoryFree, memory_free, shortage
+from lora.trainings.training import absolute_model, create_training, refuse_settings, start_keeper
 from store.records import DatasetRecord, ServerRecord, TrainingRecord
 from tui.commands.lora_watch import watch
 from tui.commands.places import data_place, keeping, reading

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from engine.numbers import finite
 from engine.text import clean
-from lora.base_model import BaseModel
-from lora.memory import MemoryNeeded, training_memory
-from lora.memory_free import SMALL_GIB, Holder, MemoryFree
-from lora.parameter_count import AdapterSize, TargetUnknown, adapter_size
 from lora.records import TrainingSettings
+from lora.sizes.base_model import BaseModel
+from lora.sizes.memory import MemoryNeeded, training_memory
+from lora.sizes.parameter_count import AdapterSize, TargetUnknown, adapter_size
+from lora.trainings.memory_free import SMALL_GIB, Holder, MemoryFree
 from store.records import DatasetRecord, TrainingRecord
 from tui.document_text import wrapped
 from tui.format import ABSENT, number, span

@@ -13,7 +13,7 @@ from store.records import AdapterRecord
 from tui.lora.standing import GOING_ON, Held
 
 if TYPE_CHECKING:
-    from lora.work import Work
+    from lora.process.work import Work
     from tui.lora.form import Wanted
 
 
@@ -29,8 +29,8 @@ def may_resume(work: "Work", held: Held) -> bool:
 
 def start_training(data_dir: Path, wanted: "Wanted", vllm: str | None) -> int:
     """Keep the training, have its keeper begin it, and return its number."""
-    from lora.training import create_training, start_keeper
-    from lora.training_python import training_python
+    from lora.process.training_python import training_python
+    from lora.trainings.training import create_training, start_keeper
 
     python = training_python(None, vllm, os.environ)
     number = create_training(data_dir, wanted.dataset, wanted.settings, python, name=wanted.name)
@@ -40,7 +40,7 @@ def start_training(data_dir: Path, wanted: "Wanted", vllm: str | None) -> int:
 
 def stop_work(data_dir: Path, work: "Work") -> str:
     """Ask the keeper of a training or an evaluation to stop; what came of it."""
-    from lora.work import stop_work
+    from lora.process.work import stop_work
     from tui.lora.held import kind_of
 
     assert work.id is not None
@@ -49,9 +49,9 @@ def stop_work(data_dir: Path, work: "Work") -> str:
 
 def resume_work(data_dir: Path, work: "Work") -> str:
     """A new keeper for a training or an evaluation; what that found to do."""
-    from lora.evaluating import start_evaluation
-    from lora.process_life import Life
-    from lora.training import start_keeper
+    from lora.evaluations.evaluating import start_evaluation
+    from lora.process.process_life import Life
+    from lora.trainings.training import start_keeper
     from tui.lora.held import kind_of
 
     assert work.id is not None

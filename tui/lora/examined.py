@@ -7,9 +7,9 @@ from typing import Any
 from engine.launch.installation import find_vllm
 from engine.records import Installation, VllmNotFound
 from engine.text import clean
-from lora.adapter_findings import Finding
-from lora.importing import Examined
-from lora.registry import parameters_of
+from lora.adapters.adapter_findings import Finding
+from lora.adapters.importing import Examined
+from lora.adapters.registry import parameters_of
 from tui.format import ABSENT, number
 
 WORDS = {"refused": "refused", "wrong": "wrong", "idle": "no effect", "note": "note"}

@@ -7,8 +7,8 @@ from typing import Any
 
 from engine.numbers import finite
 from engine.text import clean
+from lora.adapters.registry import check_name, name_from
 from lora.records import ALL_LINEAR, ATTENTION_QV, LoraError, TrainingSettings
-from lora.registry import check_name, name_from
 from store.records import DatasetRecord, TrainingRecord
 from tui.lora.curves import rate_text
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from engine.keeper.client import is_running
-from lora.process_life import Life
-from lora.work import Work, WorkKind
+from lora.process.process_life import Life
+from lora.process.work import Work, WorkKind
 from store.records import TrainingRecord
 from tui.lora.standing import Held
 

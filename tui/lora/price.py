@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from lora.serving import Serving
+from lora.served.serving import Serving
 from tuning.records import Decide, Plan, Workload
 
 ADAPTED, BASE = "adapters", "base"

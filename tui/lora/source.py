@@ -21,7 +21,7 @@ from tui.lora.progress import PROGRESS, Progress, ProgressTail, with_record
 from tui.lora.standing import GOING_ON, Held
 
 if TYPE_CHECKING:
-    from lora.work import Work
+    from lora.process.work import Work
     from store.reader import Reader
 
 EVENTS = 20

@@ -27,7 +27,7 @@ from tui.widgets.lora_details import DetailLines
 from tui.widgets.lora_list import LoraList, LoraSection, shares
 
 if TYPE_CHECKING:
-    from lora.work import Work
+    from lora.process.work import Work
     from store.reader import Reader
     from tui.lora.standing import Held
 

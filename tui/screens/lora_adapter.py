@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import work
 
 from engine.records import EngineError
-from lora.importing import examine
-from lora.registry import require_unchanged
+from lora.adapters.importing import examine
+from lora.adapters.registry import require_unchanged
 from store.records import AdapterRecord, EvaluationRecord
 from tui.legend import Number
 from tui.lora.details import AdapterDetails

@@ -12,7 +12,7 @@ from tui.screens.base import LlmtuneScreen
 from tui.widgets.confirm import Confirm
 
 if TYPE_CHECKING:
-    from lora.work import Work
+    from lora.process.work import Work
 
 
 class WorkControl(LlmtuneScreen):

@@ -12,8 +12,8 @@ from textual.worker import get_current_worker
 
 from engine.records import EngineError
 from engine.text import clean
-from lora.base_model import BaseModel, BaseUnknown, read_base
-from lora.memory_free import MemoryFree, memory_free
+from lora.sizes.base_model import BaseModel, BaseUnknown, read_base
+from lora.trainings.memory_free import MemoryFree, memory_free
 from store.errors import StoreError
 from store.records import DatasetRecord, ServerRecord, TrainingRecord
 from tui.legend import Number

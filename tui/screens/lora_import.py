@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from engine.text import clean
-from lora.adapter_files import AdapterUnfit
-from lora.importing import Examined, examine, import_adapter
-from lora.registry import check_name, name_from
+from lora.adapters.adapter_files import AdapterUnfit
+from lora.adapters.importing import Examined, examine, import_adapter
+from lora.adapters.registry import check_name, name_from
 from store.database import open_writer
 from store.location import database_file
 from tui.legend import Number

@@ -6,8 +6,8 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from lora.memory_free import Holder, MemoryFree
-from lora.work import Work
+from lora.process.work import Work
+from lora.trainings.memory_free import Holder, MemoryFree
 from tests.tui.conftest import fed, screen_text
 from tui import errands
 from tui.app import LlmtuneApp

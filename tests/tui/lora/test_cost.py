@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from lora.base_model import BaseModel, base_of
-from lora.memory_free import Holder, MemoryFree
-from lora.memory_shared import Sharing
+from lora.sizes.base_model import BaseModel, base_of
+from lora.trainings.memory_free import Holder, MemoryFree
+from lora.trainings.memory_shared import Sharing
 from store.records import TrainingRecord
 from tests.tui.lora_world import (
     FORM,

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from lora.memory_free import MemoryFree
 from lora.records import LoraError
+from lora.trainings.memory_free import MemoryFree
 from tests.tui.conftest import fed
 from tests.tui.lora.pilot import (
     FREE,

@@ -1,0 +1,1 @@
+"""Adapters as folders and as versions: what they hold, what vLLM makes of them, the registry."""

@@ -1,0 +1,1 @@
+"""A model and an adapter in numbers, from the config alone: layers, parameters, memory."""
