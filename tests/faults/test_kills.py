@@ -95,9 +95,9 @@ def resume_if_needed(world: World) -> None:
 
 
 def everything_is_there_once(world: World, blocks: int) -> None:
-    assert [len(block) for block in world.session().raw["blocks"]] == [
-        5
-    ] * blocks  # three candidates, the default twice
+    raw = world.session().raw
+    # three candidates, the default twice
+    assert [len(block) for block in raw["blocks"]] == [5] * blocks, f"left out: {raw.get('out')}"
     lost = [run for run in world.runs() if run.kind == "measured" and run.state == "rejected"]
     rejected = f"rejected: {[(run.launch_id, run.reason) for run in lost]}"
     assert world.counted() == dict.fromkeys(world.planned(), 1), rejected
