@@ -24,9 +24,10 @@ class Collector:
         gc.disable()
         if self._timer is not None:
             self._timer.stop()
-        self._timer = self._app.set_timer(OPENED_S, self._stands)
+        self._timer = self._app.set_timer(OPENED_S, self.screen_stands)
 
-    def _stands(self) -> None:
+    def screen_stands(self) -> None:
+        """Search once; what is found to be of use is looked through no more."""
         gc.enable()
         if len(self._app.screen_stack) == 1:  # a screen of a number key, which is never taken down
             gc.collect()

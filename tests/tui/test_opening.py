@@ -9,6 +9,7 @@ import pytest
 from tests.tui.conftest import fed, screen_text
 from tui.app import MODE_LABELS, LlmtuneApp
 from tui.screens.base import LlmtuneScreen, room_classes
+from tui.screens.events import EventsScreen
 from tui.widgets.latency_table import LatencyTable
 
 
@@ -106,23 +107,31 @@ async def test_a_new_screen_is_read_for_once(app: LlmtuneApp, filled: Path) -> N
 async def test_no_garbage_is_looked_for_while_a_screen_opens(
     app: LlmtuneApp, filled: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tui.collector.OPENED_S", 0.2)
     monkeypatch.setattr(app, "load_screens", lambda: None)  # which freezes what it loaded
-    frozen = gc.get_freeze_count()
+    monkeypatch.setattr("tui.collector.OPENED_S", 60.0)
     async with app.run_test(size=(140, 45)) as pilot:
-        await fed(pilot, until=gc.isenabled)  # the first screen stands
-        await fed(pilot, until=lambda: gc.get_freeze_count() > frozen)
-        stands = gc.get_freeze_count()
-        await pilot.press("2")
+        await fed(pilot)
         assert not gc.isenabled()
-        await fed(pilot, until=lambda: gc.get_freeze_count() > stands)  # it is no garbage, and looked through no more
+        app.collector.screen_stands()
         assert gc.isenabled()
         stands = gc.get_freeze_count()
-        await pilot.press("e")
+        await pilot.press("2")
+        await fed(pilot)
         assert not gc.isenabled()
-        await fed(pilot, until=gc.isenabled)
+        app.collector.screen_stands()
+        assert gc.get_freeze_count() > stands  # it is no garbage, and looked through no more
+        stands = gc.get_freeze_count()
+        await pilot.press("e")
+        await fed(pilot, until=lambda: isinstance(app.screen, EventsScreen))
+        assert not gc.isenabled()
+        app.collector.screen_stands()
+        assert gc.isenabled()
         assert gc.get_freeze_count() <= stands  # what lies on top is taken down again
-        await pilot.press("4")
+        monkeypatch.setattr("tui.collector.OPENED_S", 0.01)
+        await pilot.press("escape", "4")
+        await fed(pilot, until=gc.isenabled)  # by itself, in time
+        monkeypatch.setattr("tui.collector.OPENED_S", 60.0)
+        app.collector.hold()
         assert not gc.isenabled()
     assert gc.isenabled()  # also where one leaves meanwhile
     assert gc.get_freeze_count() == 0
