@@ -51,14 +51,14 @@ def training_line(training: TrainingRecord, held: Held, progress: Progress) -> L
     """`progress` as far as it is known: of one that goes on what its file tells, else what the store holds."""
     step, planned = progress.steps[-1].step if progress.steps else training.step, progress.planned or training.steps
     state = training_state(training, held, progress)
-    left = span(progress.seconds_left()) if computes(training, held) else ABSENT
+    began = ABSENT if training.started_at is None else day(training.started_at)
     cells = (
         clean(training.name, NAME_CELLS),
         state,
         f"{number(finite(step))}/{number(finite(planned))}",
         loss_text(progress.last("loss") if progress.steps else training.loss),
         loss_text(progress.last("eval_loss") if progress.steps else training.eval_loss),
-        left if left != ABSENT or training.started_at is None else day(training.started_at),
+        span(progress.seconds_left()) if computes(training, held) else began,
     )
     words = (str(training.id), training.name, training.adapter_name, training.base_model, state)
     return LoraLine(training.id or 0, cells, haystack(words))

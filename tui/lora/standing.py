@@ -30,10 +30,10 @@ def computes(training: TrainingRecord, held: Held) -> bool:
 
 
 def doing_text(doing: Doing) -> str:
-    """`evaluates: 12 of 160 conversations`; a step that takes long is none of these."""
+    """`evaluates 12 of 160`, conversations; a step that takes long is none of these."""
     at = "" if doing.step is None else f" of step {number(doing.step)}"
     if doing.what == "evaluation":
-        of = "" if doing.of is None else f": {number(doing.done or 0)} of {number(doing.of)} conversations"
+        of = "" if doing.of is None else f" {number(doing.done or 0)} of {number(doing.of)}"
         return f"evaluates{of}"
     return {"loading": "loads the model", "checkpoint": f"writes the checkpoint{at}"}.get(
         doing.what, "writes the adapter"

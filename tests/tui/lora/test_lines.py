@@ -54,7 +54,7 @@ def test_a_training_without_its_keeper_says_whether_it_computes_on() -> None:
     ("doing", "state", "said"),
     [
         (Doing("loading"), "▶ loading", "loads the model"),
-        (Doing("evaluation", 40, 12, 160), "▶ evaluating", "evaluates: 12 of 160 conversations"),
+        (Doing("evaluation", 40, 12, 160), "▶ evaluating", "evaluates 12 of 160"),
         (Doing("evaluation"), "▶ evaluating", "evaluates"),
         (Doing("checkpoint", 1200), "▶ saving", "writes the checkpoint of step 1,200"),
         (Doing("adapter"), "▶ saving", "writes the adapter"),
