@@ -117,6 +117,28 @@ async def test_a_port_that_another_took_is_no_candidates_fault(world: World) -> 
     assert "out" not in world.reader.session(world.session_id).raw
 
 
+async def test_what_struck_from_outside_uses_up_no_start_of_a_candidate(world: World) -> None:
+    """Killed twice, then a death that nobody can explain: that is its first failure of its own."""
+    unlucky = iter(
+        [
+            LaunchFailed("ended by signal 9", "interrupted", -9),
+            LaunchFailed("ended by signal 9", "interrupted", -9),
+            LaunchFailed("its log does not say why", "unknown", 1),
+        ]
+    )
+
+    def thrice(cell: Cell) -> None:
+        if cell.candidate == 1 and (failure := next(unlucky, None)) is not None:
+            raise failure
+
+    world.before_launch = thrice
+    await world.sweep(Controls()).run()
+    assert [launch for launch in world.launched if launch[1] == 1] == [
+        *((0, 1, attempt) for attempt in range(1, 5)), (1, 1, 1),
+    ]  # fmt: skip
+    assert "out" not in world.reader.session(world.session_id).raw
+
+
 async def test_a_port_that_is_always_taken_is_not_tried_for_ever(world: World) -> None:
     def never(cell: Cell) -> None:
         if cell.candidate == 1:

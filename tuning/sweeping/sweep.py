@@ -222,8 +222,9 @@ class Sweep:
     async def _again(self, cell: Cell, error: LaunchFailed) -> bool:
         """Whether to start this cell once more; where not, its candidate has left. Raises BaselineFailed."""
         failed = [each for each in self._failed() if _is_of(cell, each)]
-        allowed = STRUCK_BEFORE_LEAVING if _struck(failed[-1]) else STARTS_BEFORE_LEAVING
-        if error.failure_class not in CERTAIN_FAILURES and len(failed) < allowed:
+        own = sum(not _struck(each) for each in failed)  # a strike tells nothing of the candidate
+        chances = own < STARTS_BEFORE_LEAVING and len(failed) < STRUCK_BEFORE_LEAVING
+        if error.failure_class not in CERTAIN_FAILURES and chances:
             return True
         if cell.candidate == BASELINE:
             raise BaselineFailed(f"the baseline does not start, so nothing can be compared: {error}")
