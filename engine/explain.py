@@ -70,6 +70,8 @@ _DEATH = re.compile(r"EngineDeadError|EngineCore encountered an issue|died unexp
 _FAILED = re.compile(
     _DEATH.pattern + r"|Engine core initialization failed|^Traceback \(most recent call last\)|^Killed$"
 )
+# Without an exit code, and the whole of what vLLM says where the engine was killed.
+_ENGINE_GONE = re.compile(r"Engine core proc(?:ess)? .{0,80}died unexpectedly")
 _LONGEST = 4000  # characters of a line in which a cause is looked for: some patterns take the square of it
 _COMMAND = re.compile(r"^# .* serve .*$", re.MULTILINE)  # what engine.server writes before each start
 _SHUTDOWN = re.compile(r"\[shutdown\]|^Shutting down")
@@ -237,6 +239,8 @@ class _Log:
         if exit_code in (-7, 135):
             cause = "The server died of a bus error (signal 7), most often because shared memory is full."
             return self._failed("unknown", cause, "Start the container with --shm-size=8g, or --ipc=host.", {}, last)
+        if (gone := self._first(_ENGINE_GONE, 0)) is not None:
+            return self._engine_gone(gone)
         if exit_code is None:
             ended = "The engine process ended"
         elif exit_code < 0:
@@ -253,6 +257,14 @@ class _Log:
         sure = "because" if self.oom_killed else "most likely because"
         cause = f"The server was killed (signal 9), {sure} the machine's memory ran out."
         return self._failed("host_oom", cause, MORE_MEMORY, {}, last)
+
+    def _engine_gone(self, line: int) -> Explanation:
+        """Python tells of an exception, and with faulthandler of a crash: who says nothing was most likely killed."""
+        if self.oom_killed:
+            cause = "The engine process was killed (signal 9), because the machine's memory ran out."
+            return self._failed("host_oom", cause, MORE_MEMORY, {}, [line])
+        cause = "The engine process died without a word: most likely somebody killed it."
+        return self._failed("interrupted", cause, "Start it again.", {}, [line])
 
     def _failed(
         self, failure_class: str, cause: str, remedy: str, numbers: Numbers, lines: Sequence[int]

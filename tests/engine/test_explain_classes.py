@@ -169,3 +169,28 @@ def test_no_secret_leaves_an_explanation(error: str) -> None:
     assert "***" in said
     assert "hunter2pw" not in said
     assert "hf_abc" not in said
+
+
+GONE = "Engine core process EngineCore_0 died unexpectedly."
+DEAD = (
+    "Traceback (most recent call last):",
+    "vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue. See stack trace for the cause.",
+)
+
+
+@pytest.mark.parametrize("after", [(), DEAD])
+@pytest.mark.parametrize(
+    ("oom_killed", "failure_class"), [(False, "interrupted"), (None, "interrupted"), (True, "host_oom")]
+)
+def test_an_engine_that_died_without_a_word_was_struck_from_outside(
+    after: tuple[str, ...], oom_killed: bool | None, failure_class: str
+) -> None:
+    log = v0_25_1((GONE,)) + (v0_25_1(after) if after else "")
+    assert explain(log, exit_code=1, oom_killed=oom_killed).failure_class == failure_class
+
+
+def test_an_engine_that_said_why_it_died_was_not() -> None:
+    assert explain(v0_25_1((OOM,)) + v0_25_1((GONE,)), exit_code=1).failure_class == "oom_load"
+    assert (
+        explain(v0_25_1(("ValueError: the moon is full",)) + v0_25_1((GONE,)), exit_code=1).failure_class == "unknown"
+    )
