@@ -214,6 +214,30 @@ async def test_the_form_starts_what_it_says(
         await fed(pilot, until=lambda: "◐ starting  mine" in screen_text(app))
 
 
+@pytest.mark.parametrize("listed_first", [True, False])
+async def test_the_cursor_goes_to_what_was_started_whichever_comes_first(
+    app: LlmtuneApp, filled: Path, writer: Writer, listed_first: bool
+) -> None:
+    """The list that holds it, or the word that it was started; and whatever row is highlighted meanwhile."""
+    async with app.run_test() as pilot:
+        await fed(pilot)
+        screen = app.screen
+        assert isinstance(screen, ServersScreen)
+        table = screen.query_one(ServerTable)
+        number = writer.insert(server(filled, name="mine", state="starting", ready_at=None, facts={}))
+        if listed_first:
+            await fed(pilot, until=lambda: "mine" in screen_text(app))
+            table.move_cursor(row=2)
+            await pilot.pause()
+        screen.choose_started(number)
+        screen.choose()  # a row that was highlighted before
+        await fed(pilot, until=lambda: "◐ starting  mine" in screen_text(app))
+        assert table.chosen is not None
+        assert table.chosen.id == number
+        await pilot.press("down")
+        await fed(pilot, until=lambda: "◐ starting  mine" not in screen_text(app))  # and may be moved away
+
+
 async def test_a_server_for_everybody_takes_a_second_enter(
     app: LlmtuneApp, filled: Path, writer: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -72,6 +72,7 @@ class ServersScreen(LlmtuneScreen):
         super().__init__()
         self._snapshot = ServersSnapshot()
         self._chosen: int | None = None  # read by the poller's thread
+        self._awaited: int | None = None  # was just started, and is not listed yet
         self._source = ServersSource()  # of the poller's thread alone
 
     def compose_body(self) -> ComposeResult:
@@ -105,7 +106,10 @@ class ServersScreen(LlmtuneScreen):
         if now is None or before is None or (now.id, now.state) != (before.id, before.state):
             self.refresh_bindings()
         self.set_class(not snapshot.servers, "-empty")
-        self.query_one(ServerTable).update_servers(snapshot.servers, self._now(), snapshot.chosen)
+        table = self.query_one(ServerTable)
+        table.update_servers(snapshot.servers, self._now(), snapshot.chosen)
+        if self._awaited is not None and table.choose(self._awaited):
+            self._awaited = None
         self.redraw()
         if snapshot.log is not None:
             self.query_one(LogView).follow(snapshot.log)
@@ -140,7 +144,7 @@ class ServersScreen(LlmtuneScreen):
     def choose(self) -> None:
         """Another server lies under the cursor: read its log."""
         server = self.query_one(ServerTable).chosen  # not the event's: rows may have been filled anew since
-        if server is not None and server.id != self._chosen:
+        if server is not None and server.id != self._chosen and self._awaited is None:
             self._chosen = server.id
             self.app.ask()
 
@@ -157,6 +161,8 @@ class ServersScreen(LlmtuneScreen):
         """Put the cursor on a server that was just started; None where none was."""
         if server_id is not None:
             self._chosen = server_id
+            # The list may hold it already, or come anew with the cursor elsewhere before it does.
+            self._awaited = None if self.query_one(ServerTable).choose(server_id) else server_id
             self.say(f"server {server_id} is starting; its keeper goes on without this screen")
             self.app.ask()
 

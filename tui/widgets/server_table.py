@@ -73,9 +73,16 @@ class ServerTable(DataTable[Text]):
             self.add_column(heading, key=column, width=self._widths[column])
         for server in self._servers:
             self.add_row(*self._cells(server), key=str(server.id))
+        if chosen is not None:
+            self.choose(chosen)
+
+    def choose(self, server_id: int) -> bool:
+        """Put the cursor on this one; False where it is not in the list."""
         ids = [server.id for server in self._servers]
-        if chosen in ids:
-            self.move_cursor(row=ids.index(chosen), scroll=True)
+        if server_id not in ids:
+            return False
+        self.move_cursor(row=ids.index(server_id), scroll=True)
+        return True
 
     def _wanted_widths(self) -> dict[str, int]:
         """Each column with one cell of air after it; what is left is shared by name and model."""
