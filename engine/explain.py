@@ -70,8 +70,8 @@ _DEATH = re.compile(r"EngineDeadError|EngineCore encountered an issue|died unexp
 _FAILED = re.compile(
     _DEATH.pattern + r"|Engine core initialization failed|^Traceback \(most recent call last\)|^Killed$"
 )
-# Without an exit code, and the whole of what vLLM says where the engine was killed.
-_ENGINE_GONE = re.compile(r"Engine core proc(?:ess)? .{0,80}died unexpectedly")
+# The whole of what vLLM says where the engine was killed: once it serves, and while it loads.
+_ENGINE_GONE = re.compile(r"Engine core proc(?:ess)? .{0,80}died unexpectedly|Engine core initialization failed")
 _LONGEST = 4000  # characters of a line in which a cause is looked for: some patterns take the square of it
 _COMMAND = re.compile(r"^# .* serve .*$", re.MULTILINE)  # what engine.server writes before each start
 _SHUTDOWN = re.compile(r"\[shutdown\]|^Shutting down")
@@ -239,10 +239,10 @@ class _Log:
         if exit_code in (-7, 135):
             cause = "The server died of a bus error (signal 7), most often because shared memory is full."
             return self._failed("unknown", cause, "Start the container with --shm-size=8g, or --ipc=host.", {}, last)
-        if (gone := self._first(_ENGINE_GONE, 0)) is not None:
-            return self._engine_gone(gone)
         if exit_code is None:
             ended = "The engine process ended"
+        elif (gone := self._first(_ENGINE_GONE, 0)) is not None:  # in a whole log, so nothing was cut off above it
+            return self._engine_gone(gone)
         elif exit_code < 0:
             ended = f"The server was ended by signal {-exit_code}"
         else:
@@ -259,11 +259,11 @@ class _Log:
         return self._failed("host_oom", cause, MORE_MEMORY, {}, last)
 
     def _engine_gone(self, line: int) -> Explanation:
-        """Python tells of an exception, and with faulthandler of a crash: who says nothing was most likely killed."""
+        """Nothing above says why: an exception is told, and with faulthandler a crash, so it was most likely killed."""
         if self.oom_killed:
             cause = "The engine process was killed (signal 9), because the machine's memory ran out."
             return self._failed("host_oom", cause, MORE_MEMORY, {}, [line])
-        cause = "The engine process died without a word: most likely somebody killed it."
+        cause = "The engine process died without a word: it was killed, or it crashed."
         return self._failed("interrupted", cause, "Start it again.", {}, [line])
 
     def _failed(

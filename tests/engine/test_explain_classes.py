@@ -178,14 +178,17 @@ DEAD = (
 )
 
 
+@pytest.mark.parametrize(
+    "gone", [GONE, "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}"]
+)
 @pytest.mark.parametrize("after", [(), DEAD])
 @pytest.mark.parametrize(
     ("oom_killed", "failure_class"), [(False, "interrupted"), (None, "interrupted"), (True, "host_oom")]
 )
 def test_an_engine_that_died_without_a_word_was_struck_from_outside(
-    after: tuple[str, ...], oom_killed: bool | None, failure_class: str
+    gone: str, after: tuple[str, ...], oom_killed: bool | None, failure_class: str
 ) -> None:
-    log = v0_25_1((GONE,)) + (v0_25_1(after) if after else "")
+    log = v0_25_1((gone,)) + (v0_25_1(after) if after else "")
     assert explain(log, exit_code=1, oom_killed=oom_killed).failure_class == failure_class
 
 
