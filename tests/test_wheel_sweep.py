@@ -89,7 +89,7 @@ def test_a_sweep(installed: Path, installation: Installation, model_dir: Path, t
     )  # fmt: skip
     *_, last = (json.loads(line) for line in told.splitlines())
     assert last["type"] == "result"
-    assert [row["candidate"]["label"] for row in last["results"]] == ["default", "4"]
+    assert [row["candidate"]["label"] for row in last["results"]] == ["default", "seqs 4"]
     with open_reader(database_file(place)) as reader:
         session = reader.find_session("last")
         assert session.state == "done"
