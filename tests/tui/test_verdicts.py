@@ -143,7 +143,7 @@ async def test_the_picture_is_drawn_anew_when_it_gets_its_room(won: Path) -> Non
             before = picture.content_size
             events.display = shown
             await until(pilot, lambda before=before: picture.content_size != before)  # type: ignore[misc]
-            await until(pilot, lambda: len(str(picture.content).splitlines()[0]) == picture.content_size.width)
+            await until(pilot, lambda: len(str(picture.render()).splitlines()[0]) == picture.content_size.width)
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE])

@@ -5,32 +5,37 @@ Who gives it what to draw cannot know when the lines around it have taken their 
 
 from collections.abc import Sequence
 
-from textual.content import Content
-from textual.widgets import Static
+from rich.text import Text
+from textual.geometry import Size
+from textual.widget import Widget
 
 from tui import chart
 
 
-class Picture(Static):
+class Picture(Widget):
     """Draws series on their axes; a line of words where there is nothing to draw."""
 
     def __init__(self, *, id: str | None = None) -> None:
-        super().__init__("", id=id, markup=False)
+        super().__init__(id=id)
         self._shown: tuple[Sequence[chart.Series], chart.Axes] | None = None
+        self._words = ""
+        self._kept: tuple[Size, Text] | None = None  # what was drawn last, and for which room
 
     def draw(self, series: Sequence[chart.Series], axes: chart.Axes) -> None:
         """Show these."""
-        self._shown = series, axes
-        self._draw()
+        self._shown, self._kept = (series, axes), None
+        self.refresh()
 
     def say(self, words: str) -> None:
         """Show these words in their place."""
-        self._shown = None
-        self.update(Content(words))
+        self._shown, self._words = None, words
+        self.refresh()
 
-    def on_resize(self) -> None:
-        self._draw()
-
-    def _draw(self) -> None:
-        if self._shown is not None and self.content_size:
-            self.update(chart.draw(*self._shown, *self.content_size))
+    def render(self) -> Text:
+        """Drawn here and not on a Resize: Textual sends none where the layout was looked at before it was made."""
+        room = self.content_size
+        if self._shown is None or not room:
+            return Text(self._words if self._shown is None else "")
+        if self._kept is None or self._kept[0] != room:
+            self._kept = room, chart.draw(*self._shown, *room)
+        return self._kept[1]
