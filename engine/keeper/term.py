@@ -71,7 +71,8 @@ async def close_row(
     if journal.lost:
         message = f"{message}; not written: {', '.join(dict.fromkeys(journal.lost))}".removeprefix("; ")
     level: EventLevel = "error" if state == "failed" else "info"
-    await journal.event(state + (f": {message}" if message else ""), level)
+    said = message if message.startswith(state) else f"{state}: {message}".removesuffix(": ")
+    await journal.event(said, level)
     await journal.update(kind, number, state=state, message=message or None, finished_at=utc_now(), **more())
 
 
