@@ -1,6 +1,5 @@
 """Deleting a version of an adapter: its files go, its number is never given again, what was measured stays told."""
 
-import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.keeper.client import is_running
-from engine.launch.adapter_flags import FLAG, modules, modules_of
+from engine.launch.adapter_flags import FLAG, modules, modules_of, real_folder
 from engine.text import clean
 from lora.adapters.registry import FOLDER, adapter_folder, check_name
 from lora.process.process_life import Life
@@ -36,12 +35,12 @@ class Use:
 def uses_of(reader: Reader, data_dir: Path, adapter: AdapterRecord) -> list[Use]:
     """Servers of ours that hold it or would be restarted with it, sessions with its folder in their plan, evaluations
     under way: as the store has them. The worst first. Raises StoreError."""
-    place = _real(str(adapter_folder(data_dir, adapter)))
+    place = real_folder(str(adapter_folder(data_dir, adapter)))
     label = adapter.label
     found = [
         Use(f"server {clean(server.name, 60)} serves {label}: stop {_whose(server)} first")
         for server in reader.servers(active=True)
-        if place in {_real(folder) for folder in modules_of(server).values()}
+        if place in {real_folder(folder) for folder in modules_of(server).values()}
     ]
     assert adapter.id is not None
     found += [
@@ -50,7 +49,7 @@ def uses_of(reader: Reader, data_dir: Path, adapter: AdapterRecord) -> list[Use]
         if (job.id is not None and is_running(data_dir, "evaluation", job.id)) or Life.left(job) is not None
     ]
     for session in reader.sessions():
-        if place in {_real(folder) for folder in folders_in([session.plan, session.candidates])}:
+        if place in {real_folder(folder) for folder in folders_in([session.plan, session.candidates])}:
             over = session.state == "done"
             how = "delete the session first (d on screen 4)" + (", or give --anyway: its results stay" if over else "")
             found.append(Use(f"session {session.id} ({session.state}) has {label} in its plan: {how}", over))
@@ -116,7 +115,3 @@ def _own_folder(data_dir: Path, adapter: AdapterRecord) -> Path:
     if adapter.path != f"{FOLDER}/{check_name(adapter.name)}/{adapter.version}":
         raise LoraError(f"{adapter.label} does not lie in {FOLDER}: its row has {clean(adapter.path, 200)}")
     return adapter_folder(data_dir, adapter)
-
-
-def _real(path: str) -> str:
-    return os.path.realpath(os.path.expanduser(path))

@@ -1,6 +1,7 @@
 """The adapters that a vLLM server holds by its flags: `--lora-modules name=path`, or JSON (vLLM's LoRAParserAction)."""
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,6 +23,11 @@ def modules_of(server: ServerRecord) -> dict[str, str]:
     flags = spec.get("flags") if isinstance(spec, dict) else None
     kept = flags.get(FLAG) if isinstance(flags, dict) else None
     return dict(modules(kept if isinstance(kept, str | list) else _words_after(f"--{FLAG}", server.command)))
+
+
+def real_folder(path: str) -> str:
+    """A path of `--lora-modules` as the folder that vLLM reads: `~` and links followed."""
+    return os.path.realpath(os.path.expanduser(path))
 
 
 def _words_after(flag: str, command: Sequence[str]) -> list[str]:

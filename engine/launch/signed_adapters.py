@@ -6,13 +6,12 @@ folder and its signature, and neither of them ever changes. So whose folder a pa
 in none of the registry's folders was never signed, and is served as it is.
 """
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from engine.launch.adapter_flags import FLAG, modules
+from engine.launch.adapter_flags import FLAG, modules, real_folder
 from engine.signature import SignatureBroken, require_signature
 from store.reader import Reader
 from store.records import AdapterRecord
@@ -28,7 +27,7 @@ class SignedAdapters:
         """Those that a server with `flags` would load."""
         found = []
         for _, path in modules(flags.get(FLAG, ())):
-            place = _real(path)
+            place = real_folder(path)
             if (adapter := self.by_folder.get(place)) is not None:
                 found.append((Path(place), adapter))
         return tuple(found)
@@ -52,8 +51,4 @@ NO_ADAPTERS = SignedAdapters()
 
 def signed_adapters(reader: Reader, data_dir: Path) -> SignedAdapters:
     """All versions that were ever registered in `data_dir`. Raises StoreError."""
-    return SignedAdapters({_real(str(data_dir / each.path)): each for each in reader.adapters_ever()})
-
-
-def _real(path: str) -> str:
-    return os.path.realpath(os.path.expanduser(path))
+    return SignedAdapters({real_folder(str(data_dir / each.path)): each for each in reader.adapters_ever()})
